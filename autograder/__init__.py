@@ -1,0 +1,1 @@
+"""Checks for students, safe grading for instructors, and the `course` command."""
