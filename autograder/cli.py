@@ -8,6 +8,8 @@ import argparse
 import importlib
 import sys
 
+from autograder.errors import CourseError
+
 COMMANDS = {
     "make": "do everything that `make course` does: data, book, exercises, sample class",
     "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
@@ -19,10 +21,6 @@ COMMANDS = {
     "report": "write the class report from the records of the last grading",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
-
-
-class CourseError(Exception):
-    """Something the user can mend. The message names the thing, the value and the remedy."""
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:

@@ -1,0 +1,5 @@
+"""The one exception that the `course` command turns into a clear line instead of a traceback."""
+
+
+class CourseError(Exception):
+    """Something the user can mend. The message names the file or value and the remedy."""
