@@ -1,0 +1,21 @@
+PYTHON ?= python3
+COURSE := .venv/bin/course
+
+.PHONY: course test bench clean setup lock
+course: setup
+	$(COURSE) make
+
+test: course
+	.venv/bin/python -m pytest
+
+bench: setup
+	for program in bench/[a-z]*.py; do .venv/bin/python $$program || exit 1; done
+
+setup:
+	@$(PYTHON) autograder/bootstrap.py
+
+lock:
+	sh .ci/lock
+
+clean:
+	rm -rf _build .pytest_cache
