@@ -1,0 +1,192 @@
+"""`expect(value)`: the questions that a check asks about a value.
+
+Every question looks at the exact type first, then dtype, shape and finiteness, and only then at values, so that an
+object that equals everything, or a tensor subclass, answers nothing. A wrong type, dtype or shape gets a sentence
+of its own; a wrong value gets the author's `cause`, one sentence that says what is likely wrong. Numbers come after,
+in CheckFailed.detail. Each question returns the value, to go on with.
+
+Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's, because a student may
+compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
+never the other way round, and a bool is not a number.
+"""
+import math
+
+import numpy as np
+import torch
+
+from autograder.checks.values import type_name
+
+TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
+SHOWN = 12      # a tensor with at most so many values is shown whole
+
+
+class CheckFailed(Exception):
+    """A stage that is not passed: the likely cause in a sentence, and the numbers."""
+
+    def __init__(self, cause: str, detail: str = ""):
+        super().__init__(cause, detail)
+        self.cause, self.detail = cause, detail
+
+
+def expect(value: object, name: str = "Your result") -> "Expectation":
+    """Begin a question about `value`; `name` is how sentences call it, for example "`d_center`"."""
+    return Expectation(value, name)
+
+
+class Expectation:
+    """One value under question; see the module's docstring for the order of the questions."""
+
+    def __init__(self, value: object, name: str):
+        self.value, self.name = value, name
+
+    def equals(self, expected: object, *, cause: str) -> object:
+        """Same type, dtype and shape, finite where `expected` is, and equal within TOLERANCES."""
+        return self._match(expected, cause, None)
+
+    def close(self, expected: object, *, cause: str, rtol: float = 0.0, atol: float = 0.0) -> object:
+        """Like `equals`, with the tolerances given here."""
+        return self._match(expected, cause, (rtol, atol))
+
+    def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A torch.Tensor (no subclass) with this shape and dtype, where given."""
+        self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
+        return self._fits(shape, dtype)
+
+    def is_a(self, kind: type) -> object:
+        """Exactly this type: `expect(x).is_a(float)`; an int is no float here and a bool is no int."""
+        self._is(type(self.value) is kind, f"is {_a(self.value)}; a {kind.__name__} was asked for")
+        return self.value
+
+    def unpacks(self, count: int) -> tuple:
+        """A tuple (or list) of `count` items: ask this before `loss, gradient = ...`."""
+        self._is(type(self.value) in (tuple, list), f"is {_a(self.value)}; a tuple of {count} was asked for")
+        self._is(len(self.value) == count, f"has {len(self.value)} items; {count} were asked for")
+        return tuple(self.value)
+
+    def has(self, key: str) -> "Expectation":
+        """A dict with this key; returns the question about its value."""
+        self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
+        self._is(key in self.value, f"has no {key!r}")
+        return Expectation(self.value[key], f"{self.name}[{key!r}]")
+
+    def is_finite(self, *, cause: str) -> object:
+        """A tensor, array or number without NaN or infinity."""
+        values = self._numbers()
+        bad = (~np.isfinite(values)).nonzero()
+        if len(bad[0]):
+            where = tuple(int(axis[0]) for axis in bad)
+            raise CheckFailed(cause, f"{len(bad[0])} of {values.size} values are not finite; "
+                                     f"the first{_at(where)} is {values[where]}")
+        return self.value
+
+    def between(self, low: float, high: float, *, cause: str) -> object:
+        """Every number is in [low, high]; NaN is not."""
+        values = self._numbers()
+        bad = (~((values >= low) & (values <= high))).nonzero()
+        if len(bad[0]):
+            where = tuple(int(axis[0]) for axis in bad)
+            raise CheckFailed(cause, f"{len(bad[0])} of {values.size} values are outside [{low:g}, {high:g}]; "
+                                     f"the first{_at(where)} is {_number(values[where])}")
+        return self.value
+
+    def is_true(self, *, cause: str, detail: str = "") -> bool:
+        """For a condition that the check itself worked out, or a student's bool: exactly True."""
+        if self.value is not True:
+            self._is(type(self.value) is bool, f"is {_a(self.value)}; a bool was asked for")
+            raise CheckFailed(cause, detail)
+        return True
+
+    def _is(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise CheckFailed(f"{self.name} {otherwise}.")
+
+    def _fits(self, shape: tuple | None, dtype: object) -> object:
+        if dtype is not None:
+            came, asked = _dtype(self.value), str(dtype).removeprefix("torch.")
+            self._is(came == asked, f"has dtype {came}; {asked} was asked for")
+        if shape is not None:
+            came = tuple(self.value.shape)
+            self._is(came == tuple(shape), f"has shape {came}; {tuple(shape)} was asked for")
+        return self.value
+
+    def _numbers(self) -> np.ndarray:
+        kind = type(self.value)
+        self._is(kind in (torch.Tensor, np.ndarray, int, float), f"is {_a(self.value)}; numbers were asked for")
+        return _array(self.value)
+
+    def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
+        value, kind = self.value, type(expected)
+        if kind is float and type(value) is int:
+            value = float(value)
+        hint = " Use .item() to make a Python number of it." if (
+            kind in (int, float) and type(value) is torch.Tensor and value.numel() == 1) else ""
+        self._is(type(value) is kind, f"is {_a(value)}; a {type_name(expected)} was asked for.{hint}".removesuffix("."))
+        if kind in (list, tuple):
+            self._is(len(value) == len(expected), f"has {len(value)} items; {len(expected)} were asked for")
+            for i, item in enumerate(expected):
+                Expectation(value[i], f"{self.name}[{i}]")._match(item, cause, tolerance)
+        elif kind is dict:
+            for key, item in expected.items():
+                self.has(key)._match(item, cause, tolerance)
+            extra = sorted(value.keys() - expected.keys())
+            self._is(not extra, f"has a key that was not asked for: {', '.join(map(repr, extra))}")
+        elif kind in (torch.Tensor, np.ndarray):
+            self._fits(tuple(expected.shape), expected.dtype)
+            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES.get(_dtype(expected), (0, 0)))
+        elif kind is float:
+            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES["float32"])
+        elif kind is int and tolerance:
+            self._compare(_array(value), _array(expected), cause, tolerance)
+        elif value != expected:
+            raise CheckFailed(cause, f"{self.name} is {value!r}, expected {expected!r}")
+        return self.value
+
+    def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple[float, float]) -> None:
+        bad = ~np.isfinite(came) & np.isfinite(expected)
+        if bad.any():
+            where = tuple(int(axis[0]) for axis in bad.nonzero())
+            raise CheckFailed(f"{self.name} contains {came[where]}{_at(where)}, where a finite number was expected.",
+                              f"{int(bad.sum())} of {came.size} values are not finite; {cause}")
+        rtol, atol = tolerance
+        wrong = ~np.isclose(came, expected, rtol, atol, equal_nan=True)
+        if not wrong.any():
+            return
+        where = tuple(int(axis[0]) for axis in wrong.nonzero())
+        detail = f"{self.name}{_at(where)} is {_number(came[where])}, expected {_number(expected[where])}"
+        if came.ndim:
+            gap = np.abs(came - expected)[wrong]
+            detail += (f"; {int(wrong.sum())} of {came.size} values differ, shape {came.shape}, "
+                       f"largest difference {np.nanmax(gap) if not np.isnan(gap).all() else math.nan:.3g}")
+        detail += f" (tolerance {rtol:g} relative, {atol:g} absolute)" if rtol or atol else ""
+        if came.ndim and came.size <= SHOWN:
+            detail += f"\ncame     {_rows(came)}\nexpected {_rows(expected)}"
+        raise CheckFailed(cause, detail)
+
+
+def _a(value: object) -> str:
+    if type(value) in (torch.Tensor, np.ndarray):
+        return f"a {type_name(value)} of shape {tuple(value.shape)}"
+    return "None (is a `return` missing?)" if value is None else f"a value of type {type_name(value)}"
+
+
+def _dtype(value: object) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _array(value: object) -> np.ndarray:
+    """Numbers as a numpy array that can be compared: integers stay exact, all floats become float64."""
+    array = (value.double() if value.is_floating_point() else value).numpy() if type(value) is torch.Tensor else value
+    array = np.asarray(array)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _at(where: tuple) -> str:
+    return f" at [{', '.join(map(str, where))}]" if where else ""
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _rows(array: np.ndarray) -> str:
+    return np.array2string(array, precision=4, suppress_small=True, separator=", ").replace("\n", "\n         ")

@@ -1,0 +1,35 @@
+"""A student's exception in the student's own lines: which cell, which line, what it says, and the message.
+
+Only the standard library, so that the worker inside the sandbox can use it too.
+"""
+import linecache
+import sys
+import traceback
+
+MAX_LINES = 6       # of the student's own frames; a runaway recursion has a thousand
+MAX_MESSAGE = 600   # characters
+
+
+def student_traceback(error: BaseException, namespace: dict | None) -> str:
+    """The frames of `error` whose globals are `namespace`, innermost last, then "Type: message".
+
+    `namespace` is the `__globals__` of the function that was called; frames of libraries and of ours are left out.
+    """
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
+              if frame.f_globals is namespace]
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append((error.filename, error.lineno or 1))
+    shown = [f"{place(filename)}, line {line}: {linecache.getline(filename, line).strip()}".removesuffix(": ")
+             for filename, line in frames[-MAX_LINES:]]
+    message = str(error)
+    if len(message) > MAX_MESSAGE:
+        message = message[:MAX_MESSAGE] + " ..."
+    return "\n".join([*shown, f"{type(error).__name__}: {message}".removesuffix(": ")])
+
+
+def place(filename: str) -> str:
+    """How a student knows the place: "Cell In[3]" in Jupyter, otherwise the file's name."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    named = shell.compile.format_code_name(filename) if shell else None
+    return " ".join(named) if named else filename.rsplit("/", 1)[-1]

@@ -1,0 +1,1 @@
+"""Plausible wrong solutions, each with the misconception behind it, and other correct ones (`registry`)."""
