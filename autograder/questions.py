@@ -1,0 +1,137 @@
+"""Read a chapter's questions.yml: the quiz and the flashcards, checked entry by entry.
+
+One file per chapter feeds the book's pages and the flashcard export:
+
+    quiz:
+      - id: window-size                      # lower-case words joined by hyphens, unique in the file
+        question: What grows with the window?
+        options:
+          - {text: The number of counted pairs, correct: true, why: Each word meets more neighbours.}
+          - {text: The vocabulary, why: The vocabulary depends on the text only.}
+    flashcards:
+      - {id: ppmi, front: What is PPMI?, back: PMI with negative values set to zero.}
+
+`why` is asked of every option: a reader who chose wrongly learns most from it. Text is Markdown.
+Not here: how it looks (book/_ext/questions.py) and what the reader answered (the reader's own browser).
+"""
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
+
+
+class QuestionError(Exception):
+    """A questions file that cannot be used. The message names the file, the entry and the remedy."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One possible answer: its text, whether it is right, and why."""
+    text: str
+    correct: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A multiple-choice question with exactly one correct option."""
+    id: str
+    question: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A flashcard: the front asks, the back answers."""
+    id: str
+    front: str
+    back: str
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Everything in one questions file."""
+    quiz: tuple[Question, ...]
+    flashcards: tuple[Card, ...]
+
+
+def load_questions(path: str | Path) -> Questions:
+    """The checked content of `path`. Raises QuestionError, which names the file and the entry at fault."""
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise QuestionError(f"{path}: no such file; give a path relative to the page") from None
+    except yaml.YAMLError as error:
+        raise QuestionError(f"{path}: not YAML: {error}") from None
+    if not isinstance(content, dict) or not set(content) <= {"quiz", "flashcards"}:
+        raise QuestionError(f"{path}: expected the keys quiz and flashcards, found "
+                            f"{sorted(content) if isinstance(content, dict) else type(content).__name__}")
+    quiz = tuple(_question(path, number, entry) for number, entry in enumerate(content.get("quiz") or [], 1))
+    cards = tuple(_card(path, number, entry) for number, entry in enumerate(content.get("flashcards") or [], 1))
+    seen = set()
+    for entry in quiz + cards:
+        if entry.id in seen:
+            raise QuestionError(f"{path}: the id {entry.id!r} is used twice; give each entry its own")
+        seen.add(entry.id)
+    return Questions(quiz, cards)
+
+
+def _question(path, number, entry):
+    where = _where(path, "quiz", number, entry)
+    _keys(where, entry, {"id", "question", "options"}, set())
+    identifier, text = _id(where, entry), _text(where, entry, "question")
+    if not isinstance(entry["options"], list) or len(entry["options"]) < 2:
+        raise QuestionError(f"{where}: options must be a list of two or more")
+    options = []
+    for position, option in enumerate(entry["options"], 1):
+        here = f"{where}, option {position}"
+        _keys(here, option, {"text", "why"}, {"correct"})
+        if not isinstance(option.get("correct", False), bool):
+            raise QuestionError(f"{here}: correct is {option['correct']!r}; write true or leave it out")
+        options.append(Option(_text(here, option, "text"), option.get("correct", False), _text(here, option, "why")))
+    right = sum(option.correct for option in options)
+    if right != 1:
+        raise QuestionError(f"{where}: {right} options are marked correct: true; mark exactly one")
+    if len({option.text for option in options}) < len(options):
+        raise QuestionError(f"{where}: two options have the same text")
+    return Question(identifier, text, tuple(options))
+
+
+def _card(path, number, entry):
+    where = _where(path, "flashcards", number, entry)
+    _keys(where, entry, {"id", "front", "back"}, set())
+    return Card(_id(where, entry), _text(where, entry, "front"), _text(where, entry, "back"))
+
+
+def _where(path, section, number, entry):
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return f"{path}: {section} entry {number}" + (f" ({name})" if name else "")
+
+
+def _keys(where, entry, needed, optional):
+    if not isinstance(entry, dict):
+        raise QuestionError(f"{where}: expected the keys {sorted(needed)}, found {entry!r}")
+    missing, unknown = needed - set(entry), set(entry) - needed - optional
+    if missing:
+        raise QuestionError(f"{where}: missing {', '.join(sorted(missing))}")
+    if unknown:
+        raise QuestionError(f"{where}: unknown key {', '.join(sorted(map(str, unknown)))}")
+
+
+def _text(where, entry, key):
+    value = entry[key]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise QuestionError(f"{where}: {key} is {value!r}; write some text (quote yes, no and null)")
+    return value.strip()
+
+
+def _id(where, entry):
+    if not isinstance(entry["id"], str) or not ID.match(entry["id"]):
+        raise QuestionError(f"{where}: id is {entry['id']!r}; use lower-case words joined by hyphens")
+    return entry["id"]

@@ -1,0 +1,133 @@
+"""The course's own look, as a Sphinx extension: theme, assets, MathJax from disk, executed-page cache.
+
+It replaces sphinx-book-theme, which asks a CDN for scripts, throws an error on every page and breaks two
+accessibility rules. The theme is one template (word2serve/layout.html) and the stylesheets in book/assets/.
+Everything a page loads is named here, so nothing else can slip in: scripts and stylesheets that other extensions
+add are dropped unless KEEP names them.
+"""
+import importlib.util
+import os
+import re
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.fileutil import copy_asset
+from sphinx.writers.html5 import HTML5Translator
+
+from autograder import book_cache
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FIGURE = re.compile(r'data-w2s-figure="([a-z0-9-]+)"')
+
+KEEP = {  # file name -> is it wanted on this page?
+    "_static/documentation_options.js": lambda body: True,
+    "_static/doctools.js": lambda body: True,
+    "_static/sphinx_highlight.js": lambda body: True,
+    "_static/design-tabs.js": lambda body: "sd-tab-set" in body,
+    "_static/mathjax/tex-svg.js": lambda body: 'class="math' in body,
+    "_static/palette.css": lambda body: True,
+    "_static/course.css": lambda body: True,
+    "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,
+    "_static/sphinx-design.min.css": lambda body: "sd-" in body,
+}
+
+
+def use_cache_for_this_code(app, config):
+    """Key the cache of executed pages, and Sphinx's own, by the code that the pages import."""
+    config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
+    config.w2s_code_key = book_cache.code_key(ROOT)
+    os.environ[book_cache.IN_BOOK] = "1"  # kernels inherit it; autograder.figures then writes a static page
+
+
+def _wanted(asset, body):
+    name = (getattr(asset, "filename", None) or "").split("?")[0]
+    keep = KEEP.get(name if name.startswith("_static/") else f"_static/{name}")
+    return keep is not None and keep(body)
+
+
+def choose_assets(app, pagename, templatename, context, doctree):
+    """Put only the wanted scripts and stylesheets on a page, and the script of each figure that it holds."""
+    body = context.get("body", "")
+    context["script_files"] = [js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)]
+    context["css_files"] = [css for css in context["css_files"] if _wanted(css, body)]
+    names = sorted(set(FIGURE.findall(body)))
+    context["w2s_scripts"] = (["figures/w2s.js"] + [f"figures/{name}.js" for name in names] if names else []) \
+        + (["questions.js"] if "data-w2s-questions" in body else [])
+    meta = context.get("meta") or {}
+    context["w2s_minutes"] = meta.get("minutes") if isinstance(meta, dict) else None
+    context["w2s_notebook"] = _notebook_name(app, pagename)
+
+
+def _is_math_setting(asset, body):
+    """The inline script that sets MathJax up; it has no file name."""
+    text = getattr(asset, "attributes", {}).get("body") or ""
+    return text.startswith("window.MathJax") and 'class="math' in body
+
+
+def _notebook_name(app, pagename):
+    """Where the page's notebook can be downloaded, or None if the page runs no code."""
+    source = Path(app.srcdir, f"{pagename}.md")
+    if not source.exists():
+        return None
+    head = source.read_text(encoding="utf-8")[:2000]
+    return f"{pagename}.ipynb" if "jupytext:" in head or "file_format: mystnb" in head else None
+
+
+def copy_mathjax(app):
+    """Copy the one MathJax file that pages load (TeX in, SVG out, fonts inside) from its pip package."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    target = Path(app.outdir, "_static", "mathjax", "tex-svg.js")
+    source = Path(spec.origin).parent / "static" / "mathjax" / "tex-svg.js"
+    if not target.exists() or target.stat().st_size != source.stat().st_size:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+
+def write_notebooks(app):
+    """Write each executable page as a notebook without outputs, for readers who want to run it."""
+    import jupytext
+    for docname in sorted(app.env.found_docs):
+        name = _notebook_name(app, docname)
+        if name:
+            notebook = jupytext.read(Path(app.srcdir, f"{docname}.md"), fmt="md:myst")
+            for number, cell in enumerate(notebook.cells):
+                cell["id"] = f"cell-{number}"  # jupytext's are random: a rebuild must not change the file
+            target = Path(app.outdir, "_sources", name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            jupytext.write(notebook, target, fmt="ipynb")
+
+
+def finish(app, error):
+    """After a successful HTML build: MathJax, notebooks, and nothing that other extensions left behind."""
+    if error is None and app.builder.format == "html":
+        copy_mathjax(app)
+        write_notebooks(app)
+        copy_asset(str(ROOT / "book" / "assets"), str(Path(app.outdir, "_static")))
+
+
+def visit_admonition(self, node):
+    """An admonition with the class `dropdown` is a native <details>, so that it opens without a script."""
+    if "dropdown" not in node["classes"]:
+        HTML5Translator.visit_admonition(self, node)
+        return
+    title = node.next_node(nodes.title)
+    kinds = " ".join(kind for kind in node["classes"] if kind != "dropdown")
+    self.body.append(f'<details class="admonition {kinds}"><summary class="admonition-title">'
+                     f"{self.encode(title.astext())}</summary>\n")
+    node.remove(title)
+
+
+def depart_admonition(self, node):
+    self.body.append("</details>\n" if "dropdown" in node["classes"] else "</div>\n")
+
+
+def setup(app):
+    app.add_config_value("w2s_code_key", "", "env", [str])
+    app.add_html_theme("word2serve", str(HERE / "word2serve"))
+    app.add_node(nodes.admonition, override=True, html=(visit_admonition, depart_admonition))
+    app.connect("config-inited", use_cache_for_this_code)
+    app.connect("html-page-context", choose_assets, priority=900)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
