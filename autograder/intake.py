@@ -1,0 +1,134 @@
+"""Read an untrusted notebook file and take from it only a list of (type, grade id, source).
+
+Everything else that a notebook can hold (metadata, tags, outputs, attachments, kernels) is never looked at, so it
+cannot matter. nbformat is not used here: it validates and upgrades whole documents, and each of those steps is code
+that a hostile document reaches.
+
+Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
+`IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
+"""
+import hashlib
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+MAX_NOTEBOOK_BYTES = 20 * 2**20     # an honest notebook with its plots stays below this
+MAX_DEPTH = 100                     # nesting of the JSON document
+MAX_VALUES = 400_000                # commas, brackets and braces outside strings: bounds what the parser allocates
+MAX_CELLS = 400
+MAX_CELL_CHARACTERS = 60_000        # one cell's source
+MAX_TOTAL_CHARACTERS = 400_000      # all sources together
+
+# An unterminated string matches to the end: a pattern that could fail there would be tried again at every quote.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_CONTROL = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r\x1b"} | {127: "\ufffd"}
+
+
+class IntakeError(Exception):
+    """A submission that cannot be read. The message says why, and a human decides what it is worth."""
+
+
+@dataclass(frozen=True)
+class SubmittedCell:
+    """One cell as the student handed it in: what it claims to be, unverified."""
+
+    kind: str               # "code", "markdown" or "raw"
+    grade_id: str | None    # what its nbgrader metadata claims
+    source: str
+
+
+def fingerprint(data: bytes) -> str:
+    """SHA-256 of the bytes that were handed in: the identity of a submission in its record."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_regular_file(path: Path, limit: int = MAX_NOTEBOOK_BYTES) -> bytes:
+    """The bytes of an ordinary file of at most `limit` bytes; links, devices and pipes are refused, never opened."""
+    try:
+        if stat.S_ISLNK(os.lstat(path).st_mode):
+            raise IntakeError(f"{path.name} is a link to another file. Links are not followed")
+        # O_NONBLOCK: opening a named pipe must not wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise IntakeError(f"{path.name} cannot be opened: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise IntakeError(f"{path.name} is not an ordinary file")
+        if found.st_size > limit:
+            raise IntakeError(f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read")
+        return file.read(limit)
+
+
+def read_cells(data: bytes) -> list[SubmittedCell]:
+    """The cells of a notebook of nbformat 3 or 4, any minor version, in order. Raises IntakeError."""
+    document = _parse(data)
+    if not isinstance(document, dict):
+        raise IntakeError("the file is JSON, but not a notebook")
+    version = document.get("nbformat")
+    if "worksheets" in document and not isinstance(document.get("cells"), list):
+        sheets = document["worksheets"]
+        raw = [cell for sheet in sheets if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
+               for cell in sheet["cells"]] if isinstance(sheets, list) else []
+    elif isinstance(document.get("cells"), list):
+        raw = document["cells"]
+    else:
+        raise IntakeError(f"the file is not a notebook that can be read (nbformat {str(version)[:20]}, no cells)")
+    if len(raw) > MAX_CELLS:
+        raise IntakeError(f"the notebook has {len(raw):,} cells; at most {MAX_CELLS} are read")
+    cells = [cell for cell in map(_cell, raw) if cell is not None]
+    total = sum(len(cell.source) for cell in cells)
+    if total > MAX_TOTAL_CHARACTERS:
+        raise IntakeError(f"the cells hold {total:,} characters; at most {MAX_TOTAL_CHARACTERS:,} are read")
+    return cells
+
+
+def _parse(data: bytes) -> object:
+    if not data.strip():
+        raise IntakeError("the file is empty")
+    if len(data) > MAX_NOTEBOOK_BYTES:
+        raise IntakeError(f"the file has {len(data):,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are read")
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        raise IntakeError("the file is not a notebook: it does not start as JSON does")
+    skeleton = _STRING.sub(b"", data)
+    if sum(map(skeleton.count, (b",", b"[", b"]", b"{", b"}"))) > MAX_VALUES:
+        raise IntakeError(f"the JSON holds more than {MAX_VALUES:,} values")
+    deepest = max(accumulate((1 if byte in b"[{" else -1 for byte in re.findall(rb"[\[\]{}]", skeleton)), initial=0))
+    if deepest > MAX_DEPTH:
+        raise IntakeError(f"the JSON is nested {deepest:,} deep; at most {MAX_DEPTH} levels are read")
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise IntakeError("the file is not UTF-8 text") from error
+    except (ValueError, RecursionError) as error:
+        raise IntakeError(f"the file is broken JSON: {str(error)[:120]}") from error
+
+
+def _cell(raw: object) -> SubmittedCell | None:
+    """One cell of either format; None for something that is not a cell at all."""
+    if not isinstance(raw, dict):
+        return None
+    source = raw.get("source", raw.get("input", ""))        # nbformat 3 says `input` for code
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    if not isinstance(source, str):
+        source = ""
+    kind = raw.get("cell_type")
+    kind = kind if kind in ("code", "markdown", "raw") else "markdown"      # nbformat 3's headings
+    return SubmittedCell(kind, _grade_id(raw.get("metadata")), _clean(source))
+
+
+def _grade_id(metadata: object) -> str | None:
+    claimed = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = claimed.get("grade_id") if isinstance(claimed, dict) else None
+    return grade_id if isinstance(grade_id, str) and 0 < len(grade_id) <= 200 else None
+
+
+def _clean(source: str) -> str:
+    """Text that every later step can store: no lone surrogates, no NUL or other control characters."""
+    source = source.encode("utf-8", "replace").decode("utf-8")
+    return source.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL)
