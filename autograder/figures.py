@@ -20,7 +20,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "book" / "assets"
 KEYS = {  # what each figure's data must have; the formats are described in the js files
     "window-counts": {"sentences", "vocabulary", "window"},
     "skipgram-training": {"words", "snapshots"},
-    "bank-neighbours": {"words", "methods", "neighbours"},
+    "bank-neighbours": {"words", "senses", "methods", "neighbours"},
 }
 
 
