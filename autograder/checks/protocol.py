@@ -42,7 +42,7 @@ from autograder.checks.runner import ExerciseResult, StageResult, rng_for, run_e
 from autograder.checks.student import LocalStudent, Returned, Student, StudentError
 
 __all__ = ["CheckFailed", "Exercise", "ExerciseResult", "LocalStudent", "Returned", "Stage", "StageResult", "Student",
-           "StudentError", "exercise", "exercises_of", "expect", "expect_catches", "rng_for", "run_exercise"]
+           "StudentError", "exercise", "exercises_of", "expect", "expect_catches", "load_checks", "rng_for", "run_exercise"]
 
 KINDS = ("function", "predict", "find-line", "write-test", "manual")
 EXERCISES: dict[str, "Exercise"] = {}
@@ -98,16 +98,21 @@ def exercise(id: str, *, function: str = "", points: float, kind: str = "functio
     return made
 
 
+def load_checks(number: str = "") -> None:
+    """Import the checks of one assignment, by its number, or of all; a second time costs nothing."""
+    import autograder.checks as package
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith(f"test_{number}"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
+
 def exercises_of(assignment: str) -> dict[str, Exercise]:
     """The exercises whose ids begin with the number of `assignment` ("01" or "01-static-embeddings"), by id.
 
     Loads the checks on first use. Raises ValueError when the points of an exercise and of its stages disagree.
     """
-    import autograder.checks as package
     number = assignment[:2]
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith(f"test_{number}_"):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+    load_checks(number)
     found = {id: one for id, one in EXERCISES.items() if id.startswith(f"{number}.")}
     for id, one in found.items():
         total = sum(stage.points for stage in one.stages)

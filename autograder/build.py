@@ -1,0 +1,110 @@
+"""From `solutions/NN-name.py` to the student's notebook: the same bytes at every build.
+
+Solutions file -> nbgrader source notebook (`_build/course/source/`) -> `nbgrader generate_assignment`, in this
+process, which registers the assignment in `_build/course/gradebook.db` and writes `_build/course/release/`
+-> `exercises/NN-name/NN-name.ipynb`. Cell ids come from the grade id, or from the position.
+"""
+import filecmp
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from traitlets.config import Config
+
+from autograder.catalogue import EXERCISES, ROOT, Assignment, grade_id_of, solution_lines
+from autograder.errors import CourseError
+
+COURSE_ROOT = ROOT / "_build" / "course"
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+CODE_STUB = 'raise NotImplementedError("replace this line with your code.")'
+TEXT_STUB = "*Write your answer here.*"
+
+
+def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EXERCISES) -> Path:
+    """Make the student notebook of one assignment and return its path.
+
+    Raises CourseError when notebook and checks disagree, when nbgrader refuses, or when a solution would leak.
+    """
+    problems = one.problems()
+    if problems:
+        raise CourseError(f"{one.path}: " + "; ".join(problems))
+    source = course_root / "source" / one.name / f"{one.name}.ipynb"
+    write_notebook(source_notebook(one), source)
+    release = generate(one.name, course_root)
+    leaked = leaks(one, release.parent)
+    if leaked:
+        raise CourseError("a solution would reach the students: " + "; ".join(leaked))
+    target = exercises / one.name / f"{one.name}.ipynb"
+    write_notebook(nbformat.read(release, as_version=4), target)
+    return target
+
+
+def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
+    """Why the committed notebook is not what the sources give, in a sentence; "" when it is. Changes nothing."""
+    committed = exercises / one.name / f"{one.name}.ipynb"
+    if not committed.exists():
+        return f"{committed} does not exist; `course build {one.number}` makes it"
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = build(one, Path(folder, "course"), Path(folder, "exercises"))
+        same = filecmp.cmp(committed, fresh, shallow=False)
+    leaked = leaks(one, committed.parent)
+    if leaked:
+        return "; ".join(leaked)
+    return "" if same else f"{committed} is not what {one.path.name} gives; `course build {one.number}` makes it anew"
+
+
+def source_notebook(one: Assignment) -> NotebookNode:
+    """The nbgrader source notebook, solutions included, with an id for every cell that never changes by itself."""
+    notebook = nbformat.from_dict(one.notebook)
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for position, cell in enumerate(notebook.cells):
+        cell.id = grade_id_of(cell) or f"cell-{position:03}"
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.cell_type = cell.cell_type
+    return notebook
+
+
+def generate(name: str, course_root: Path) -> Path:
+    """Run `nbgrader generate_assignment` for one assignment; returns the release notebook."""
+    from nbgrader.apps import NbGraderAPI   # takes 1 s
+
+    result = NbGraderAPI(config=course_config(course_root)).generate_assignment(name)
+    release = course_root / "release" / name / f"{name}.ipynb"
+    if not result["success"] or not release.exists():
+        raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('error') or result.get('log')}")
+    return release
+
+
+def course_config(course_root: Path) -> Config:
+    """nbgrader's settings that the build needs; the grader adds its own to them."""
+    config = Config()
+    config.CourseDirectory.root = str(course_root)
+    config.CourseDirectory.db_url = f"sqlite:///{course_root}/gradebook.db"
+    config.ClearSolutions.code_stub = {"python": CODE_STUB}
+    config.ClearSolutions.text_stub = TEXT_STUB
+    return config
+
+
+def write_notebook(notebook: NotebookNode, path: Path) -> None:
+    """Write canonical JSON (sorted keys, UTF-8, one final newline), and only when it changes a byte."""
+    nbformat.validate(notebook)
+    text = nbformat.writes(notebook)
+    text = text if text.endswith("\n") else text + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def leaks(one: Assignment, folder: Path) -> list[str]:
+    """Every line of a solution or hidden test that some file under `folder` contains, as "FILE: line"."""
+    secret = solution_lines(one.notebook)
+    found = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.suffix == ".ipynb":
+            lines = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells).split("\n")
+        else:
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        found += [f"{path.name}: {line.strip()}" for line in lines if line.strip() in secret]
+    return found
