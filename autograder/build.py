@@ -5,7 +5,11 @@ process, which registers the assignment in `_build/course/gradebook.db` and writ
 -> `exercises/NN-name/NN-name.ipynb`. Cell ids come from the grade id, or from the position.
 """
 import filecmp
+import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -70,11 +74,23 @@ def generate(name: str, course_root: Path) -> Path:
     """Run `nbgrader generate_assignment` for one assignment; returns the release notebook."""
     from nbgrader.apps import NbGraderAPI   # takes 1 s
 
-    result = NbGraderAPI(config=course_config(course_root)).generate_assignment(name)
+    with interpreter_on_path():
+        result = NbGraderAPI(config=course_config(course_root)).generate_assignment(name)
     release = course_root / "release" / name / f"{name}.ipynb"
     if not result["success"] or not release.exists():
-        raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('error') or result.get('log')}")
+        raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('log')}")
     return release
+
+
+@contextmanager
+def interpreter_on_path() -> Iterator[None]:
+    """Put this interpreter's folder first on PATH: nbgrader runs `alembic` by name when it makes a gradebook."""
+    before = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def course_config(course_root: Path) -> Config:
