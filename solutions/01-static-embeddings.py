@@ -1,0 +1,987 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 1. Static embeddings: the exercises
+#
+# Two sentences go through the whole course:
+#
+# > we sat on the **bank** of the river
+# >
+# > the **bank** lends money
+#
+# In this notebook you turn words into vectors with your own hands.
+# You count, you train, you judge.
+# At the end, three of your functions train vectors on a real dictionary, and you see which side *bank* falls on.
+#
+# There are 13 exercises and 50 points. Plan about 140 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | Counting | 1 to 4 | 36 | 14 |
+# | word2vec | 5 to 10 | 68 | 23 |
+# | GloVe | 11 | 8 | 3 |
+# | Judging | 12 | 15 | 5 |
+# | The bank problem | 13 | 12 | 5 |
+# | Your vectors, trained | nothing to write | 3 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int, Num
+from torch import Tensor
+
+from autograder.check import check
+
+SENTENCES = [
+    "we sat on the bank of the river",
+    "the bank of the river was muddy",
+    "the bank lends money",
+    "the bank keeps your money safe",
+]
+WORDS = sorted({word for sentence in SENTENCES for word in sentence.split()})
+INDEX = {word: number for number, word in enumerate(WORDS)}
+IDS = [[INDEX[word] for word in sentence.split()] for sentence in SENTENCES]
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-counting", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. Counting
+#
+# You know a word by the words around it.
+# So the first vector of a word is a row of counts: how often did each other word stand nearby?
+# The cell above has already numbered the words of four small sentences. `IDS` holds them as lists of numbers.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "window_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. Count words in a window
+#
+# - **What it is for**: every method of this chapter starts from these counts, or from the same pairs one at a time.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: loops and list indices.
+# - **Paper**: Levy, Goldberg and Dagan (2015), section 2.1.
+#
+# **The idea.** Put a finger on a word: that is the *centre*.
+# Every word at most `window` steps to its left or right is a *context*.
+# Each such pair adds 1 to the cell (centre, context). Then move the finger one word on.
+#
+# **By hand.** Take *the bank lends money* with a window of 1:
+#
+# | centre | contexts |
+# | --- | --- |
+# | the | bank |
+# | bank | the, lends |
+# | lends | bank, money |
+# | money | lends |
+#
+# That makes 6 pairs. *(the, bank)* and *(bank, the)* are two different cells, so the matrix is symmetric.
+#
+# **Three rules**
+#
+# - A window never crosses from one sentence into the next.
+# - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
+# - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
+#
+# **In**: `sentences`, a list of sentences, each a list of word numbers; `vocab_size` $V$; `window`, at least 1.
+# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Three loops are enough: over the sentences, over the centres, over the positions near the centre.
+# Which positions are near position `i`? Where does the sentence stop you?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Start from zeros. For each sentence and each position `i`, let `j` run from `max(0, i - window)` up to and including the smaller of `i + window` and the last position.
+# Skip `j == i`: compare *positions* here, not words. Otherwise add 1.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# How often does each letter follow each other letter, one step to the right only?
+#
+# ```python
+# def letter_pairs(words, letters):
+#     table = torch.zeros(len(letters), len(letters))
+#     for word in words:                       # one word at a time: pairs never cross words
+#         for i in range(len(word) - 1):       # the last letter is followed by nothing
+#             table[letters.index(word[i]), letters.index(word[i + 1])] += 1
+#     return table
+# ```
+#
+# In *banana* the cell (a, n) becomes 2, because `+=` adds to what is there.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "window_counts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def window_counts(sentences: list[list[int]], vocab_size: int, window: int) -> Float[Tensor, "V V"]:
+    """How often each word stands at most `window` steps from each other word of its sentence."""
+    ### BEGIN SOLUTION
+    counts = torch.zeros(vocab_size, vocab_size)
+    for sentence in sentences:
+        for i, center in enumerate(sentence):
+            for j in range(max(0, i - window), min(len(sentence), i + window + 1)):
+                if j != i:
+                    counts[center, sentence[j]] += 1
+    return counts
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "window_counts-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(window_counts)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "window_counts-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Now look at the row of *bank* in our four sentences. This is its first vector.
+
+# %% nbgrader={"grade": false, "grade_id": "look-counts", "locked": true, "schema_version": 3, "solution": false, "task": false}
+counts = attempt(window_counts, IDS, len(WORDS), 3)
+if counts is not None:
+    for number in counts[INDEX["bank"]].argsort(descending=True, stable=True)[:8].tolist():
+        print(f"bank  {WORDS[number]:<6} {counts[INDEX['bank'], number]:3.0f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pairs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Predict: how many pairs?
+#
+# - **What it is for**: skip-gram trains on one pair at a time. The number of pairs is the length of your training.
+# - **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 2
+# - **Needs**: exercise 1, paper and pencil.
+# - **Paper**: Mikolov et al. (2013a), section 3.2.
+#
+# **The idea.** Predict before you run. A sentence has `num_words` words and the window is `window`.
+# How many (centre, context) pairs does it give? A sum or a formula, both are fine. Only arithmetic: don't build the matrix.
+#
+# **By hand.** You saw 4 words with window 1 give $1 + 2 + 2 + 1 = 6$ pairs.
+# With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
+#
+# **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
+#
+# The check counts the pairs with real code on real sentences and compares.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A word in the middle has `2 * window` contexts. How many are missing at the left end? And at the right end?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Position `i` has `min(i, window)` words on its left side that count. How many on its right side? Add up over all positions.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A street has 10 houses in a row. How many pairs of *next-door* neighbours are there?
+# Not 10: the last house has nobody to its right. There are 9.
+# And pairs exactly 3 doors apart? The last 3 houses have no such partner, so there are $10 - 3 = 7$.
+# On a street of 2 houses there are none, and not $2 - 3 = -1$.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_pairs(num_words: int, window: int) -> int:
+    """The number of (centre, context) pairs of one sentence, by arithmetic."""
+    ### BEGIN SOLUTION
+    return sum(min(i, window) + min(num_words - 1 - i, window) for i in range(num_words))
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_pairs-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check(predict_pairs)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "ppmi-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. From counts to surprise: PPMI
+#
+# - **What it is for**: *the* stands near everything, so its counts say little. PPMI keeps what is more than chance.
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
+# - **Needs**: sums over rows and columns of a tensor.
+# - **Paper**: Levy, Goldberg and Dagan (2015), section 2.1.
+#
+# **The idea.** Compare how often two words meet with how often they would meet by chance:
+#
+# $$\mathrm{PMI}(w, c) = \log \frac{P(w, c)}{P(w)\,P(c)} \qquad \mathrm{PPMI}(w, c) = \max(0, \mathrm{PMI}(w, c))$$
+#
+# All three probabilities come from the one table of counts.
+# $P(w, c)$ is the cell divided by the sum of the whole table.
+# $P(w)$ is the sum of the row divided by the sum of the whole table, and $P(c)$ the same for the column.
+# The logarithm is the natural one.
+#
+# **By hand.** Two words, two contexts, 12 pairs in all:
+#
+# | | money | river | sum |
+# | --- | --- | --- | --- |
+# | bank | 6 | 2 | 8 |
+# | tree | 0 | 4 | 4 |
+# | sum | 6 | 6 | 12 |
+#
+# - (bank, money): $\log \frac{6/12}{8/12 \cdot 6/12} = \log 1.5 = 0.405$
+# - (bank, river): $\log \frac{2/12}{8/12 \cdot 6/12} = \log 0.5 = -0.693$, so PPMI is **0**
+# - (tree, money): a count of 0. They never met, so PPMI is **0**
+# - (tree, river): $\log \frac{4/12}{4/12 \cdot 6/12} = \log 2 = 0.693$
+#
+# **Rules**
+#
+# - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
+# - Counts may come as integers or as floats. The answer is always float32.
+# - Leave the caller's table as it was.
+#
+# **In**: `counts` $(W, C)$, no negative number, at least one count above 0. The table need not be square. **Out**: float32 $(W, C)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# If words and contexts were independent, what count would you *expect* in a cell? PMI is the log of observed over expected.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Sum over the rows and over the columns with `keepdim=True`, so that the shapes $(W, 1)$ and $(1, C)$ broadcast to $(W, C)$.
+# Take the logarithm only of cells above 0, for example by choosing with `torch.where` afterwards or by filling in a harmless value before.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A table of eye colour by hair colour. By how many people does each cell differ from chance?
+#
+# ```python
+# def more_than_chance(table):
+#     people = table.sum()
+#     eyes = table.sum(dim=1, keepdim=True)       # (W, 1)
+#     hair = table.sum(dim=0, keepdim=True)       # (1, C)
+#     return table - eyes * hair / people         # (W, C) by broadcasting
+# ```
+#
+# This one subtracts. Yours divides and takes the log, so it must also think about 0.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "ppmi", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def ppmi(counts: Num[Tensor, "W C"]) -> Float[Tensor, "W C"]:
+    """Positive pointwise mutual information of a table of counts, 0 where nothing was counted."""
+    ### BEGIN SOLUTION
+    joint = counts.float()                                           # (W, C)
+    by_chance = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True) / joint.sum()
+    seen = joint > 0
+    ratio = torch.where(seen, joint / by_chance, torch.ones_like(joint))  # log 1 = 0 where nothing was seen
+    return ratio.log().clamp(min=0)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "ppmi-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(ppmi)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "ppmi-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Compare with the raw counts above. Where did *the* go, and who is left: the river or the money?
+
+# %% nbgrader={"grade": false, "grade_id": "look-ppmi", "locked": true, "schema_version": 3, "solution": false, "task": false}
+counts = attempt(window_counts, IDS, len(WORDS), 3)
+scores = attempt(ppmi, counts) if counts is not None else None
+if scores is not None:
+    for number in scores[INDEX["bank"]].argsort(descending=True, stable=True)[:8].tolist():
+        print(f"bank  {WORDS[number]:<6} {scores[INDEX['bank'], number]:.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_sizes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. Predict: parameters and bytes
+#
+# - **What it is for**: to know what fits into memory before you start, and why counts are kept sparse.
+# - **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3
+# - **Needs**: multiplication.
+# - **Paper**: Levy, Goldberg and Dagan (2015), sections 2.1 and 2.3.
+#
+# **The idea.** Three numbers decide which method you can afford with a vocabulary of $V$ words:
+#
+# - `"parameters"`: skip-gram keeps *two* vectors of $D$ numbers for each word, one as a centre and one as a context.
+# - `"dense_bytes"`: the table of counts, $V$ by $V$, each cell a float32 of 4 bytes.
+# - `"sparse_bytes"`: the same table in compressed rows (CSR). Only the `nonzero` cells are kept, each as a float32 value (4 bytes) and an int32 column number (4 bytes). One more int32 per row says where the row starts, and one last int32 says where the last row ends.
+#
+# **By hand.** $V = 5$ words, $D = 3$ numbers, 6 cells that are not 0.
+# Parameters: $2 \cdot 5 \cdot 3 = 30$. Dense: $5 \cdot 5 \cdot 4 = 100$ bytes. Sparse: $6 \cdot (4 + 4) + (5 + 1) \cdot 4 = 72$ bytes.
+#
+# The check builds all three with real code and counts the numbers and the bytes that are really there.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Redo the worked case with your function before you run the check: 30, 100, 72.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# The sparse table has three arrays: values, columns, row starts. Write down how many entries each has, then multiply by 4 bytes.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A photo of 640 by 480 points, three bytes each, takes $640 \cdot 480 \cdot 3 = 921{,}600$ bytes.
+# A drawing of 200 dots on the same paper, each kept as (row, column, colour) with 2 + 2 + 3 bytes, takes $200 \cdot 7 = 1{,}400$ bytes.
+# Past 131,657 dots the photo is smaller.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_sizes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_sizes(vocab_size: int, dim: int, nonzero: int) -> dict[str, int]:
+    """The sizes named "parameters", "dense_bytes" and "sparse_bytes", by arithmetic."""
+    ### BEGIN SOLUTION
+    return {
+        "parameters": 2 * vocab_size * dim,
+        "dense_bytes": 4 * vocab_size**2,
+        "sparse_bytes": 8 * nonzero + 4 * (vocab_size + 1),
+    }
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_sizes-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(predict_sizes)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-word2vec", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. word2vec
+#
+# Counting builds the whole table first and shrinks it later.
+# word2vec never builds it. It reads one pair at a time and moves a few short vectors by a small step.
+# Six exercises: which words to skip, what to compare with, how wrong you are, which way to step.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "keep_probability-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Skip the words that say little
+#
+# - **What it is for**: in running text a few words such as *the* and *of* take a large share of all pairs. Dropping most of them makes training faster and rare words better.
+# - **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 3
+# - **Needs**: relative frequency.
+# - **Paper**: Mikolov et al. (2013b), section 2.3. There the probability is that of *discarding*; here you return that of *keeping*.
+#
+# **The idea.** Before the window slides, each word is kept or dropped by chance.
+# With $f(w)$ the share of word $w$ in the whole text and $t$ a threshold:
+#
+# $$P_\text{keep}(w) = \min\left(1, \sqrt{t / f(w)}\right)$$
+#
+# **By hand.** A text of 1,000,000 words, $t = 10^{-5}$:
+#
+# | word | count | $f$ | $\sqrt{t/f}$ | kept |
+# | --- | --- | --- | --- | --- |
+# | the | 60,000 | 0.06 | 0.0129 | 13 times in a thousand |
+# | bank | 100 | 0.0001 | 0.316 | one time in three |
+# | isthmus | 5 | 0.000005 | 1.41 | always: **1** |
+#
+# **Rules**
+#
+# - `counts` are counts, integers or floats. The shares are yours to compute. The vocabulary is the whole text.
+# - A word with count 0 is never met. Return 1 for it.
+# - The answer is float32, in the order of `counts`.
+#
+# **In**: `counts` $(V)$ with at least one above 0, `threshold` $t > 0$. **Out**: float32 $(V)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the numbers in the table above is a count, which is a share, which is a probability? Compute them in that order.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Divide the counts by their sum, then take the square root of the threshold over that, then cut at 1.
+# In torch, a positive number divided by 0 is `inf`, and cutting `inf` at 1 gives 1.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A newspaper prints letters from its readers. To be fair, a reader who sent a share $s$ of all letters gets printed with chance $\min(1, 0.02 / s)$.
+#
+# ```python
+# letters = torch.tensor([50, 30, 1])
+# share = letters / letters.sum()            # shares, not letters
+# printed = (0.02 / share).clamp(max=1)      # a chance is never above 1
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "keep_probability", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def keep_probability(counts: Num[Tensor, "V"], threshold: float) -> Float[Tensor, "V"]:
+    """The chance that subsampling keeps one occurrence of each word."""
+    ### BEGIN SOLUTION
+    share = counts.float() / counts.sum()
+    return (threshold / share).sqrt().clamp(max=1)                   # 1 / 0 is inf, cut to 1
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "keep_probability-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(keep_probability)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_keep-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. Write the test
+#
+# - **What it is for**: a wrong keep probability does not crash. It just makes vectors a little worse, and nobody notices. A test does.
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
+# - **Needs**: exercise 5, `assert`.
+# - **Paper**: Mikolov et al. (2013b), section 2.3.
+#
+# **The idea.** Now you are the one who checks.
+# Somebody hands you a function `candidate(counts, threshold)` that claims to be exercise 5. Write a test that is silent when it is right, and fails an `assert` when it is wrong.
+#
+# Your test is run on two right functions and on eight wrong ones. You don't see their code.
+#
+# | points | for |
+# | --- | --- |
+# | 1 | your test lets both right functions pass |
+# | 1 each | it stops the two wrong ones with a wrong *formula*; with wrong *shares*; with a wrong *limit at 1*; that confuse *keep and drop* |
+#
+# A test that complains about a right function earns nothing: everybody would switch it off.
+#
+# **By hand.** `counts = [9, 1]` and `threshold = 0.1`. The shares are 0.9 and 0.1. So the answer is $\sqrt{0.1 / 0.9} = 0.333$ and exactly at the limit $1$.
+# One such case catches some wrong functions. Which does it miss?
+#
+# **Mind**
+#
+# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about `1e-4`.
+# - Fail by `assert`, or by raising `AssertionError`. Another exception means that your test is broken, not that the candidate is.
+# - A wrong function may return strange numbers. It always returns a float32 tensor of the right shape.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# For each of the four kinds of mistake, ask: on which counts would the wrong answer *equal* the right one? Don't use only those.
+# For example, when the counts sum to 1, nobody can tell counts from shares.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Use three or four words with distinct counts and a threshold that puts some above and some below the limit.
+# Work out the right answers by hand, or with `math.sqrt`, and compare all of them with `torch.allclose(answer, right, atol=1e-4)`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A test for a function that turns marks into grades: `passed(marks, limit)` gives 1.0 for every mark of at least `limit`, else 0.0.
+#
+# ```python
+# def test_passed(candidate):
+#     marks = torch.tensor([3.0, 5.0, 9.0])          # below, exactly at, above the limit
+#     answer = candidate(marks, 5.0)
+#     assert torch.equal(answer, torch.tensor([0.0, 1.0, 1.0])), f"got {answer}"
+#     assert candidate(marks, 1.0).sum() == 3        # a second limit: is the argument used at all?
+# ```
+#
+# The mark exactly at the limit tells `>` from `>=`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "test_keep", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def test_keep(candidate: Callable[[Tensor, float], Tensor]) -> None:
+    """Fail an assert if `candidate(counts, threshold)` is not the keep probability of exercise 5."""
+    ### BEGIN SOLUTION
+    counts = torch.tensor([60.0, 25.0, 10.0, 5.0])
+    right = torch.tensor([math.sqrt(0.09 / 0.6), math.sqrt(0.09 / 0.25), math.sqrt(0.09 / 0.1), 1.0])
+    answer = candidate(counts, 0.09)
+    assert torch.allclose(answer, right, atol=1e-4), f"expected {right}, got {answer}"
+    all_rare = candidate(torch.tensor([1.0, 1.0, 2.0]), 0.9)
+    assert torch.allclose(all_rare, torch.ones(3), atol=1e-4), f"rare words are always kept, got {all_rare}"
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_keep-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(test_keep)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "noise_distribution-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Where the wrong answers come from
+#
+# - **What it is for**: skip-gram learns by telling a true context from random words. This is the lottery that draws the random ones.
+# - **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3
+# - **Needs**: powers of a tensor.
+# - **Paper**: Mikolov et al. (2013b), section 2.2.
+#
+# **The idea.** Draw a word in proportion to its count raised to a power below 1.
+# Frequent words still come more often, but not *that* much more often:
+#
+# $$P_\text{noise}(w) = \frac{\mathrm{count}(w)^{0.75}}{\sum_{v} \mathrm{count}(v)^{0.75}}$$
+#
+# **By hand.** Counts 81, 16, 1. To the power 0.75 they are 27, 8, 1, with sum 36.
+#
+# | count | share of the text | share of the noise |
+# | --- | --- | --- |
+# | 81 | 0.827 | 27/36 = 0.750 |
+# | 16 | 0.163 | 8/36 = 0.222 |
+# | 1 | 0.010 | 1/36 = 0.028 |
+#
+# The rare word is drawn almost three times as often as its share.
+#
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers. The answer is float32 and sums to 1.
+#
+# **In**: `counts` $(V)$ with at least one above 0, `power` above 0. **Out**: float32 $(V)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Two steps: bend the counts, then make them sum to 1. What goes wrong if you swap the steps?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `counts.float() ** power` bends. Then divide by the sum of the *bent* counts, not of the counts.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A tour draws the next city in proportion to the logarithm of its population, so that capitals don't take every evening.
+#
+# ```python
+# people = torch.tensor([9_000_000, 90_000, 900])
+# weight = people.float().log()          # bend first
+# chance = weight / weight.sum()         # then normalise what was bent
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "noise_distribution", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def noise_distribution(counts: Num[Tensor, "V"], power: float = 0.75) -> Float[Tensor, "V"]:
+    """The chance of each word to be drawn as a negative example."""
+    ### BEGIN SOLUTION
+    bent = counts.float() ** power
+    return bent / bent.sum()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "noise_distribution-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(noise_distribution)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "sgns_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. How wrong are the vectors? The skip-gram loss
+#
+# - **What it is for**: this one number is all that word2vec minimises.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
+# - **Needs**: dot products over the last axis, the sigmoid $\sigma(x) = 1 / (1 + e^{-x})$.
+# - **Paper**: Mikolov et al. (2013b), section 2.2, equation 4. The paper maximises; you return the negative, to minimise.
+#
+# **The idea.** A centre vector $v$ is shown its true context $u$ and $K$ random words $n_1 \dots n_K$.
+# A large dot product means "these two belong together". So $v \cdot u$ should be large and every $v \cdot n_k$ small:
+#
+# $$\ell = -\log \sigma(v \cdot u) - \sum_{k=1}^{K} \log \sigma(-\, v \cdot n_k)$$
+#
+# The loss of a batch is the **mean** of $\ell$ over its $B$ pairs. Inside one pair, the $K$ negatives are **summed**.
+#
+# **By hand.** Say $v \cdot u = 2$ and, with $K = 1$, $v \cdot n = -1$.
+# $-\log\sigma(2) = 0.127$ and $-\log\sigma(1) = 0.313$, together **0.440**.
+# With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 = 2.079$. That is what an untrained model pays.
+#
+# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign.
+#
+# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$ and $K$ at least 1. **Out**: a float32 tensor with no axes (shape `()`).
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# You need $B$ scores for the contexts and $B \times K$ scores for the negatives. What are the shapes before you sum anything away?
+# For large scores: what is $\log(1 + e^{x})$ when $x$ is 200?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `(center * context).sum(-1)` has shape $(B)$. For the negatives, give the centre an axis of length 1 so that $(B, 1, D)$ meets $(B, K, D)$.
+# `torch.nn.functional.logsigmoid` computes $\log\sigma$ without ever taking the log of 0.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A spam filter gives each of $N$ mails a score; $y = 1$ means spam. Its loss, safe for large scores, averaged over the mails:
+#
+# ```python
+# from torch.nn.functional import softplus        # softplus(x) = log(1 + exp(x)) = -log sigmoid(-x)
+#
+# def spam_loss(score, y):                        # (N), (N)
+#     return (y * softplus(-score) + (1 - y) * softplus(score)).mean()
+# ```
+#
+# A spam mail with score -200 costs 200, not infinity.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "sgns_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sgns_loss(
+    center: Float[Tensor, "B D"], context: Float[Tensor, "B D"], negatives: Float[Tensor, "B K D"]
+) -> Float[Tensor, ""]:
+    """The loss of skip-gram with negative sampling, summed over the negatives, averaged over the batch."""
+    ### BEGIN SOLUTION
+    positive = (center * context).sum(-1)                            # (B,)
+    negative = (center.unsqueeze(1) * negatives).sum(-1)             # (B, K)
+    log_sigmoid = torch.nn.functional.logsigmoid
+    return -(log_sigmoid(positive) + log_sigmoid(-negative).sum(-1)).mean()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "sgns_loss-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(sgns_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "sgns_gradients-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Which way to step: the gradient by hand
+#
+# - **What it is for**: this is the inner loop of word2vec. At the end of the notebook it trains real vectors.
+# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5
+# - **Needs**: the loss of exercise 8 (the formula, not your code), $\frac{d}{dx}\bigl(-\log\sigma(x)\bigr) = \sigma(x) - 1$ and $\frac{d}{dx}\bigl(-\log\sigma(-x)\bigr) = \sigma(x)$.
+# - **Paper**: Mikolov et al. (2013b), section 2.2; the derivation step by step is in Rong (2014), section 3.2.
+#
+# **The idea.** Go through the scores. Each score has one number that says how wrong it is:
+#
+# - the true context: $g^+ = \sigma(v \cdot u) - 1$, between -1 and 0: "pull together";
+# - each negative: $g_k = \sigma(v \cdot n_k)$, between 0 and 1: "push apart".
+#
+# A score is a dot product, so each vector receives the *other* vector times that number:
+#
+# $$\frac{\partial \ell}{\partial u} = g^+ v \qquad \frac{\partial \ell}{\partial n_k} = g_k\, v \qquad \frac{\partial \ell}{\partial v} = g^+ u + \sum_k g_k\, n_k$$
+#
+# The loss is a mean over the batch, so every gradient is also divided by $B$.
+#
+# **By hand.** $B = 1$, $K = 1$: $v = (1, 0)$, $u = (0, 2)$, $n = (0, -1)$.
+# Both scores are 0, so $g^+ = -0.5$ and $g_1 = 0.5$. Then
+#
+# - the context's gradient is $-0.5 \cdot (1, 0) = (-0.5, 0)$,
+# - the negative's is $0.5 \cdot (1, 0) = (0.5, 0)$,
+# - the centre's is $-0.5 \cdot (0, 2) + 0.5 \cdot (0, -1) = (0, -1.5)$.
+#
+# A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
+#
+# **Rules**: write the formulas yourself; `backward` and `torch.autograd` are not needed. Leave the three inputs as they were. Scores may be a few hundred; the gradients are finite there.
+#
+# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Write down the shape of $g^+$ and of $g_k$ for a whole batch. Which axis is missing to multiply them with vectors?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Four lines of thought: the scores $(B)$ and $(B, K)$; the two kinds of error, each divided by $B$; the gradients of context and negatives, each error times the centre; the gradient of the centre, which gathers from the context *and* from all $K$ negatives.
+# `unsqueeze(-1)` gives an error the axis it needs.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A recommender scores a user $a$ and a film $b$ by $a \cdot b$ and wants the rating $y$. Loss: the mean over the batch of $(a \cdot b - y)^2$.
+#
+# ```python
+# def rating_gradients(a, b, y):                    # (B, D), (B, D), (B)
+#     error = 2 * ((a * b).sum(-1) - y) / len(y)    # (B): derivative by the score, with the mean
+#     error = error.unsqueeze(-1)                   # (B, 1)
+#     return error * b, error * a                   # each gets the other vector
+# ```
+#
+# You have one score more for each negative, and the centre takes part in all of them.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "sgns_gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sgns_gradients(
+    center: Float[Tensor, "B D"], context: Float[Tensor, "B D"], negatives: Float[Tensor, "B K D"]
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B K D"]]:
+    """The gradients of the mean skip-gram loss: for the centres, the contexts and the negatives."""
+    ### BEGIN SOLUTION
+    batch = center.shape[0]
+    pull = (torch.sigmoid((center * context).sum(-1)) - 1) / batch                 # (B,)
+    push = torch.sigmoid(torch.einsum("bd,bkd->bk", center, negatives)) / batch    # (B, K)
+    d_center = pull[:, None] * context + torch.einsum("bk,bkd->bd", push, negatives)
+    return d_center, pull[:, None] * center, push[:, :, None] * center[:, None, :]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "sgns_gradients-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(sgns_gradients)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "cbow_scores-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Find the one wrong line: CBOW
+#
+# - **What it is for**: CBOW turns skip-gram round: the contexts, averaged, guess the centre. And reading code for the line that lies is half of an engineer's work.
+# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 3
+# - **Needs**: shapes, masks.
+# - **Paper**: Mikolov et al. (2013a), section 3.1.
+#
+# **The idea.** `cbow_scores` gives every word of the vocabulary a score as the missing centre.
+# Each row of `contexts` holds the word numbers around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
+# The words that are there are averaged, empty slots play no part, and the average is compared with every output vector by a dot product.
+#
+# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong.
+#
+# ```python
+# def cbow_scores(word_vectors, output_vectors, contexts):      # (V, D), (V, D), (B, S) integers
+#     present = (contexts >= 0).unsqueeze(-1)                   # line 1   (B, S, 1)
+#     rows = word_vectors[contexts.clamp(min=0)]                # line 2   (B, S, D)
+#     rows = rows * present                                     # line 3   (B, S, D)
+#     total = rows.sum(dim=1)                                   # line 4   (B, D)
+#     mean = total / contexts.shape[1]                          # line 5   (B, D)
+#     return mean @ output_vectors.T                            # line 6   (B, V)
+# ```
+#
+# **By hand.** With `word_vectors` $(2, 0), (4, 2)$ and the row `[0, 1]` the average is $(3, 1)$.
+# The row `[1, -1]` has one word only, so its average must be $(4, 2)$. Follow the code with that row and a pencil.
+#
+# **What to do.** Two points for the function, repaired: copy it and change that line. One point for the line's number, which `wrong_line` returns.
+#
+# **In**: `word_vectors` and `output_vectors` $(V, D)$ float32, `contexts` $(B, S)$ int64. **Out**: float32 $(B, V)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Rows without -1 come out right. So the wrong line is one that matters only where a slot is empty.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Trace `[1, -1]` through lines 1 to 6 and write down each result. Which is the first that differs from what the statement promises?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Three of four pupils wrote the test; the absent one is marked -1. What is the mean of the class?
+#
+# ```python
+# marks = torch.tensor([8.0, 6.0, -1.0, 10.0])
+# wrote = marks >= 0
+# marks[wrote].mean()        # 8.0: the sum 24 over the 3 who wrote, not over the 4 in the room
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "cbow_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def wrong_line() -> int:
+    """The number, 1 to 6, of the line that is wrong."""
+    ### BEGIN SOLUTION
+    return 5
+    ### END SOLUTION
+
+
+def cbow_scores(
+    word_vectors: Float[Tensor, "V D"], output_vectors: Float[Tensor, "V D"], contexts: Int[Tensor, "B S"]
+) -> Float[Tensor, "B V"]:
+    """The function of the statement, with the wrong line repaired."""
+    ### BEGIN SOLUTION
+    present = (contexts >= 0).unsqueeze(-1)                          # (B, S, 1)
+    rows = word_vectors[contexts.clamp(min=0)]                       # (B, S, D)
+    rows = rows * present                                            # (B, S, D)
+    total = rows.sum(dim=1)                                          # (B, D)
+    mean = total / present.sum(dim=1)                                # (B, D)
+    return mean @ output_vectors.T                                   # (B, V)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "cbow_scores-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(cbow_scores)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-glove", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. GloVe
+#
+# GloVe goes back to the table of counts and fits vectors to the logarithm of each cell.
+# Not all cells deserve the same trust, and one small function says how much each one gets.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "glove_weight-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 11. How much a count is worth: GloVe's weight
+#
+# - **What it is for**: a pair seen once may be an accident; a pair with *the* seen ten thousand times should not rule the rest.
+# - **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3
+# - **Needs**: powers, a maximum.
+# - **Paper**: Pennington, Socher and Manning (2014), section 3, equation 9.
+#
+# **The idea.** The weight grows with the count, slower and slower, and stops at 1:
+#
+# $$f(x) = \begin{cases} (x / x_\text{max})^{\alpha} & \text{if } x < x_\text{max} \\ 1 & \text{otherwise} \end{cases}$$
+#
+# **By hand**, with $x_\text{max} = 100$ and $\alpha = 0.75$:
+#
+# | count | weight |
+# | --- | --- |
+# | 0 | 0 |
+# | 6.25 | $0.0625^{0.75} = 0.125$ |
+# | 100 | 1 |
+# | 2,500 | 1 |
+#
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `alpha` is above 0. Counts may be integers and have any shape. The answer is float32 in the same shape. Leave the caller's counts as they were.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What happens to $(x / x_\text{max})$ for a count of 2,500? What should happen to it?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Cut the ratio at 1, then raise it to the power. Or raise first and cut then: is that the same?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A museum's heating runs at full power below 5 degrees and falls with the square root of the warmth from there on, as a share of full power:
+#
+# ```python
+# def heating(degrees):
+#     return torch.where(degrees <= 5, 1.0, (5 / degrees.clamp(min=5)) ** 0.5)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "glove_weight", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def glove_weight(counts: Num[Tensor, "..."], x_max: float = 100.0, alpha: float = 0.75) -> Float[Tensor, "..."]:
+    """GloVe's weight of each count: grows up to `x_max`, then stays at 1."""
+    ### BEGIN SOLUTION
+    return (counts.float() / x_max).clamp(max=1) ** alpha
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "glove_weight-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(glove_weight)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-judging", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Judging vectors
+#
+# Which vectors are good? Ask them questions whose answers people agree on.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "analogy-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 12. River is to bank as sea is to ...
+#
+# - **What it is for**: the most famous test of word vectors, and the easiest to get wrong in a way that flatters you.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
+# - **Needs**: cosine similarity, `argmax`.
+# - **Paper**: Mikolov, Yih and Zweig (2013), section 4; Levy and Goldberg (2014b) call it 3CosAdd.
+#
+# **The idea.** "$a$ is to $b$ as $c$ is to ...?" Give every row of the matrix length 1.
+# Then walk from $a$ to $b$, take the same step from $c$, and see which word lies in that direction:
+#
+# $$\text{answer} = \arg\max_{x \notin \{a, b, c\}} \; \hat{x} \cdot (\hat b - \hat a + \hat c)$$
+#
+# where the hat means length 1. The three words of the question are never the answer.
+#
+# **By hand.** Every row here already has length 1:
+#
+# | word | vector | score |
+# | --- | --- | --- |
+# | river ($a$) | (1, 0) | 0.760 |
+# | bank ($b$) | (0.8, 0.6) | **1.136** |
+# | sea ($c$) | (0.96, 0.28) | 0.976 |
+# | shore | (0.28, 0.96) | **1.058** |
+# | money | (0, 1) | 0.880 |
+#
+# The target is $(0.8, 0.6) - (1, 0) + (0.96, 0.28) = (0.76, 0.88)$.
+# The best score is *bank* itself, a word of the question. Leave the three out, and the answer is *shore*.
+#
+# **Rules**
+#
+# - Rows come in any length. Frequent words tend to have long vectors, and length must not win.
+# - A row of zeros has cosine 0 with everything. It must not give NaN.
+# - If two words have the same best score, return the smaller number.
+# - Return a plain `int`. Leave the matrix as it was.
+#
+# **In**: `matrix` $(V, D)$ float32 with $V \ge 4$; `a`, `b`, `c`, three different row numbers. **Out**: the row number of the answer.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What does a long row do to a dot product? What must happen to every row, those of the question too, before you add and subtract?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Lengths first: `matrix.norm(dim=1, keepdim=True)`, with a small floor so that a zero row stays zero. Then the target, then all scores with one product.
+# Set the scores of `a`, `b` and `c` to minus infinity and take the `argmax`, which returns the first of equal scores.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# You liked films 3 and 8. Which film that you have not seen is closest to their average?
+#
+# ```python
+# def next_film(films, seen):                       # (N, D), list of row numbers
+#     taste = films[seen].mean(dim=0)               # (D)
+#     distance = (films - taste).norm(dim=1)        # (N)
+#     distance[seen] = float("inf")                 # what you have seen can't win
+#     return int(distance.argmin())
+# ```
+#
+# Yours asks for the largest cosine, not for the smallest distance.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "analogy", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def analogy(matrix: Float[Tensor, "V D"], a: int, b: int, c: int) -> int:
+    """The row that answers "a is to b as c is to ...", by 3CosAdd, never a, b or c itself."""
+    ### BEGIN SOLUTION
+    unit = matrix / matrix.norm(dim=1, keepdim=True).clamp(min=1e-12)    # (V, D)
+    scores = unit @ (unit[b] - unit[a] + unit[c])                        # (V,)
+    scores[[a, b, c]] = -math.inf
+    return int(scores.argmax())
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "analogy-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(analogy)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-bank", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. The bank problem
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "bank-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 13. One vector, two senses
+#
+# - **What it is for**: the question that the next fifteen chapters answer.
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5, given by a person who reads it
+# - **Needs**: everything above. You may run the training cell below first.
+# - **Paper**: Arora, Li, Liang, Ma and Risteski (2018), on what one vector keeps of several senses.
+#
+# **The question.** You train skip-gram on a large pile of newspapers.
+# In 9 of 10 cases *bank* lends money. In 1 of 10 it is the side of a river.
+# In about 150 words, explain to a friend who knows what a vector is, but not how word2vec works:
+#
+# | points | what your answer does |
+# | --- | --- |
+# | 1 | says *why* both sentences get the same vector: what the model looks up, and what it does not look at |
+# | 2 | says what training does to that one vector when two senses pull at it: what each pair contributes, who wins, what is left of the other |
+# | 1 | predicts something that one can check: for example what the nearest neighbours of *bank* will be, or a cosine that will be larger than another |
+# | 1 | names what a model would have to do differently to tell the two apart |
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# In exercise 9, which inputs does the gradient of the centre depend on? Is the rest of the sentence among them?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Picture 10 pairs with *bank* as the centre: 9 with words such as *loan*, 1 with a word such as *shore*. Each pulls the same vector a little. Where does it settle? Closer to which words?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *Two people share one diary.* One writes in it on nine days out of ten, the other on the tenth.
+# Somebody who reads only the cover sees one diary (one entry per name, whoever asks).
+# Its "average day" looks like the first person's life with a faint trace of the second.
+# A check: count the words; those of the first outnumber those of the second about nine to one.
+# To tell them apart, you would have to look at what surrounds each entry.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "bank", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# **For the grader.** Give whole points by the four rows of the rubric. Don't take points for language or length, and don't give a row twice. Wrong statements cost nothing by themselves, unless they contradict the row that they would earn.
+#
+# **Weak, 1 of 5.**
+# "The computer sees bank as one word so it has the same vector. Bank has two meanings, so the vector has two meanings too. This is a problem, because a computer cannot understand meaning like we do. Better models with more data would solve it."
+#
+# *Why*: row 1 just about (one word, one vector), 1 point. Nothing on what training does (0 of 2). Nothing that can be checked (0). "More data" changes nothing: the table still has one row for bank (0).
+#
+# **Fair, 3 of 5.**
+# "word2vec has a table with one row for each word. When it meets bank it always takes the same row, whatever the sentence. While training, each neighbour pulls the row a bit towards itself. Loan and money pull nine times as often as river, so the vector ends up near the money words. To solve it we should have two vectors for bank."
+#
+# *Why*: row 1 in full, 1 point. Row 2 half: the pulls and the winner, but not what is left of the river, 1 of 2. No prediction beyond "near the money words", which is already counted in row 2 (0). Row 4 names a change, two vectors. It does not say how to choose between them, but naming it is what the row asks, 1 point.
+#
+# **Strong, 5 of 5.**
+# "A static embedding is a table: the word's number picks a row, and nothing else of the sentence is an input. So both sentences get exactly the same row. In training, each pair (bank, context) adds a step towards that context and away from random words. Nine of ten steps come from loan, credit, branch; one from shore, mud, river. The steps add up, so the row settles near a weighted mixture: mostly money, but the river part is not gone, it is a small component in another direction. So I predict: the ten nearest neighbours of bank are money words. Still, the cosine of bank and river will be higher than that of loan and river, because of the one in ten. To tell the senses apart the vector must be computed from the sentence, for example by mixing in the vectors of the neighbours each time the word is used."
+#
+# *Why*: all four rows. Row 2 has both halves (who wins, what is left), row 3 two checkable claims, row 4 a vector that depends on the sentence.
+# ### END SOLUTION
