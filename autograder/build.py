@@ -16,7 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from autograder.catalogue import EXERCISES, ROOT, Assignment, grade_id_of, solution_lines
+from autograder.catalogue import EXERCISES, ROOT, Assignment, bare, grade_id_of
 from autograder.errors import CourseError
 
 COURSE_ROOT = ROOT / "_build" / "course"
@@ -115,12 +115,12 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
 
 def leaks(one: Assignment, folder: Path) -> list[str]:
     """Every line of a solution or hidden test that some file under `folder` contains, as "FILE: line"."""
-    secret = solution_lines(one.notebook)
+    secret = one.secret_lines()
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if path.suffix == ".ipynb":
             lines = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells).split("\n")
         else:
             lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-        found += [f"{path.name}: {line.strip()}" for line in lines if line.strip() in secret]
+        found += [f"{path.name}: {line.strip()}" for line in lines if bare(line) in secret]
     return found

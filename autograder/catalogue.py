@@ -80,7 +80,18 @@ class Assignment:
         if f"{name}-card" not in self.cells:
             raise CourseError(f"{self.path}: exercise {id} has no cell with grade_id \"{name}-card\" to hold its hints")
         card = self.cells[f"{name}-card"][0].source
-        return [Hint(title.strip(), text.strip()) for title, text in DETAILS.findall(card)]
+        return [Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip()) for title, text in DETAILS.findall(card)]
+
+    def secret_lines(self) -> set[str]:
+        """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are no secret."""
+        secret = set()
+        for cell in self.notebook.cells:
+            lines, name = solution_lines(cell), grade_id_of(cell)
+            exercise = self.exercises.get(self._id(name)) if name else None
+            if exercise and exercise.kind == "find-line":
+                lines -= set(map(bare, self.cells[f"{name}-card"][0].source.split("\n")))
+            secret |= lines
+        return secret
 
     def problems(self) -> list[str]:
         """Where the notebook and the checks disagree, one sentence each; none when all is well."""
@@ -135,21 +146,23 @@ def grade_id_of(cell: NotebookNode) -> str | None:
     return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
-def solution_lines(notebook: NotebookNode) -> set[str]:
-    """The lines that students must not find: inside solution regions, model answers and hidden tests, stripped.
+def solution_lines(cell: NotebookNode) -> set[str]:
+    """The lines of a source cell that students must not find: solution regions, model answers and hidden tests.
 
-    Left out as trivial: comments, and lines with fewer than four words or signs (`return total`).
+    Stripped of indentation and comments; lines with fewer than four words or signs (`return total`) are left out.
     """
-    lines = set()
-    for cell in notebook.cells:
-        meta = cell.metadata.get("nbgrader", {})
-        whole = meta.get("solution", False) and BEGIN not in cell.source
-        inside = whole
-        for line in cell.source.split("\n"):
-            if BEGIN in line or "BEGIN HIDDEN TESTS" in line:
-                inside = True
-            elif END in line or "END HIDDEN TESTS" in line:
-                inside = whole
-            elif inside and not line.strip().startswith("#") and len(re.findall(r"\w+|[^\w\s]", line)) >= 4:
-                lines.add(line.strip())
-    return lines
+    whole = cell.metadata.get("nbgrader", {}).get("solution", False) and BEGIN not in cell.source
+    lines, inside = set(), whole
+    for line in cell.source.split("\n"):
+        if BEGIN in line or "BEGIN HIDDEN TESTS" in line:
+            inside = True
+        elif END in line or "END HIDDEN TESTS" in line:
+            inside = whole
+        elif inside:
+            lines.add(bare(line))
+    return {line for line in lines if len(re.findall(r"\w+|[^\w\s]", line)) >= 4}
+
+
+def bare(line: str) -> str:
+    """A line of code without indentation and comment."""
+    return re.sub(r"(^|\s+)#.*$", "", line.strip())

@@ -16,15 +16,15 @@ unpack or compute with it: a check that trips over a student's value is a fault 
 Kinds of exercise:
 
 function    The student writes `function`. `also` names further functions that the same cell defines.
-predict     The student writes `function()`, without arguments, which returns a dict of str to number: the
-            predictions. Stages ask `expect(student.predictions()).has("parameters").equals(...)` and work the right
-            number out by counting. A mistake is a function without arguments that returns the wrong dict.
-find-line   A locked cell shows numbered wrong code. The student writes `wrong_line()`, which returns an int, and
-            the repaired function: `exercise(..., function="repaired_NAME", also=["wrong_line"])`. A mistake of
-            `wrong_line` is registered with `@mistake(..., replaces="wrong_line")`.
+predict     The student writes a function, with or without arguments, that returns a number or a dict of str to
+            number: the predictions. Stages ask `expect(student.predict(5)).has("parameters").equals(...)` and work
+            the right number out by really counting it.
+find-line   The card shows numbered wrong code. The student writes `wrong_line()`, which returns an int, and the
+            repaired function: `exercise(..., function="NAME", also=["wrong_line"])`. A mistake of `wrong_line` is
+            registered with `@mistake(..., replaces="wrong_line")`.
 write-test  The student writes `function(implementation)`, which raises AssertionError or returns False for a wrong
-            implementation and does neither for a right one. One stage for each mistake that it should catch:
-            `expect_catches(student.test_noise, right=..., wrong=..., rng=rng, cause=...)`.
+            implementation and does neither for a right one. A stage for each kind of mistake that it should catch:
+            `expect_catches(student.test_noise, right=[...], wrong=[...], rng=rng, cause=...)`.
 manual      Graded by hand: no stages.
 
 `check(f)`, `course check`, pytest (`pytest autograder/checks --impl reference`) and the grader all run these
@@ -121,24 +121,29 @@ def exercises_of(assignment: str) -> dict[str, Exercise]:
     return found
 
 
-def expect_catches(test: Callable, *, right: Callable, wrong: Callable, rng: torch.Generator, cause: str) -> None:
-    """Ask a student's test (`student.NAME`) to accept `right` and to reject `wrong`.
+def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,
+                   cause: str) -> None:
+    """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
 
-    Rejecting is any exception or the value False; anything else accepts. Both are shown twice in an order drawn from
-    `rng`, so that a test that counts its calls, or that rejects everything, gains nothing. `cause` is for a wrong
-    implementation that gets through.
+    Rejecting is AssertionError or the value False; another exception means that the test is broken, and is reported
+    as such. Each function is shown twice, in an order drawn from `rng`, so that a test that counts its calls, or
+    that rejects everything, gains nothing. `cause` is for a wrong function that gets through.
     """
-    order = torch.randperm(4, generator=rng).tolist()
-    for implementation in [(right, right, wrong, wrong)[i] for i in order]:
-        complaint = ""
-        try:
-            if test(implementation) is False:
-                complaint = "it returned False"
-        except StudentError as error:
-            if error.kind != "error":
-                raise
-            complaint = error.text
-        if complaint and implementation is right:
+    shown = [(function, function in right) for function in [*right, *wrong]] * 2
+    for i in torch.randperm(len(shown), generator=rng).tolist():
+        function, is_right = shown[i]
+        complaint = _complaint(test, function)
+        if complaint and is_right:
             raise CheckFailed("Your test rejects a correct implementation.", complaint)
-        if not complaint and implementation is wrong:
+        if not complaint and not is_right:
             raise CheckFailed(cause, "Your test accepted a wrong implementation.")
+
+
+def _complaint(test: Callable, implementation: Callable) -> str:
+    """Why the student's test rejects `implementation`, or ""."""
+    try:
+        return "it returned False" if test(implementation) is False else ""
+    except StudentError as error:
+        if error.kind == "error" and any(line.startswith("AssertionError") for line in error.text.split("\n")):
+            return error.text
+        raise
