@@ -1,7 +1,10 @@
 """The directives {quiz} and {flashcards}: static, accessible HTML from a chapter's questions.yml.
 
     ```{quiz} questions.yml
+    :only: counting
     ```
+
+`only` takes the entries whose id begins with that word and a hyphen; without it all entries are shown.
 
 Without scripts a quiz is readable: each question is a fieldset, its answer lies in a <details>. With
 assets/questions.js the reader is told at once why the chosen option is right or wrong, and the score in words.
@@ -9,6 +12,7 @@ assets/questions.js the reader is told at once why the chosen option is right or
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from autograder.questions import QuestionError, load_questions
@@ -17,6 +21,7 @@ from autograder.questions import QuestionError, load_questions
 class _FromFile(SphinxDirective):
     required_arguments = 1
     has_content = False
+    option_spec = {"only": directives.unchanged_required}
 
     def run(self):
         path = (Path(self.env.doc2path(self.env.docname)).parent / self.arguments[0]).resolve()
@@ -25,6 +30,14 @@ class _FromFile(SphinxDirective):
             return self.render(load_questions(path))
         except QuestionError as error:
             raise self.error(str(error)) from None
+
+    def chosen(self, entries, kind):
+        """The entries that `only` asks for. Raises QuestionError if none is left."""
+        prefix = self.options.get("only")
+        kept = [entry for entry in entries if prefix is None or entry.id.startswith(f"{prefix}-")]
+        if not kept:
+            raise QuestionError(f"{self.arguments[0]}: no {kind}" + (f" whose id begins with {prefix}-" if prefix else ""))
+        return kept
 
     def inline(self, text):
         """The nodes of one piece of Markdown; a single paragraph becomes its inline content."""
@@ -45,10 +58,8 @@ class Quiz(_FromFile):
     """{quiz} FILE: the multiple-choice questions of FILE."""
 
     def render(self, questions):
-        if not questions.quiz:
-            raise QuestionError(f"{self.arguments[0]}: there is no quiz in this file")
         out = [_raw(f'<div class="w2s-quiz" data-w2s-questions="quiz" data-key="{self.page_id()}">')]
-        for number, question in enumerate(questions.quiz, 1):
+        for number, question in enumerate(self.chosen(questions.quiz, "quiz question"), 1):
             out += self._question(number, question)
         out.append(_raw('<div class="w2s-score" hidden><p role="status" class="w2s-score-text"></p>'
                         '<button type="button" class="w2s-again">Start again</button></div></div>'))
@@ -76,15 +87,14 @@ class Flashcards(_FromFile):
     """{flashcards} FILE: the cards of FILE, each a native disclosure."""
 
     def render(self, questions):
-        if not questions.flashcards:
-            raise QuestionError(f"{self.arguments[0]}: there are no flashcards in this file")
         out = [_raw(f'<div class="w2s-cards" data-w2s-questions="flashcards" data-key="{self.page_id()}">'
                     '<div class="w2s-cards-bar" hidden><button type="button" class="w2s-shuffle">Shuffle</button> '
                     '<button type="button" class="w2s-hide">Close all</button> '
                     '<span class="w2s-cards-text" role="status"></span></div><ul class="w2s-deck">')]
-        for card in questions.flashcards:
-            out += [_raw(f'<li data-id="{card.id}"><details class="w2s-card"><summary>'), *self.inline(card.front),
-                    _raw('</summary><div class="w2s-back">'), *self.inline(card.back),
+        for card in self.chosen(questions.flashcards, "flashcard"):
+            out += [_raw(f'<li data-id="{card.id}"><details class="w2s-card"><summary><span '
+                         'class="w2s-front">'), *self.inline(card.front),
+                    _raw('</span></summary><div class="w2s-back">'), *self.inline(card.back),
                     _raw('<div class="w2s-known" hidden><button type="button" aria-pressed="false">I knew it</button>'
                          "</div></div></details></li>")]
         out.append(_raw("</ul></div>"))

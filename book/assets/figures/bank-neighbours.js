@@ -11,9 +11,9 @@
    } */
 window.w2s.register("bank-neighbours", function (stage, data, tools) {
   "use strict";
-  const { el, svg, choice, select, animate } = tools;
-  const hues = ["blue", "orange", "green"], width = 560, top = 58, line = 19;
-  let word = data.words[0], method = data.methods[0].key, shown = new Map(), stop = () => {};
+  const { el, svg, choice, select, animate, onWidth } = tools;
+  const hues = ["blue", "orange", "green"], top = 58, line = 19;
+  let width = 560, word = data.words[0], method = data.methods[0].key, shown = new Map(), stop = () => {};
 
   const shapes = [() => svg("circle", { r: 5.5 }), () => svg("rect", { x: -5, y: -5, width: 10, height: 10 }),
     () => svg("path", { d: "M0-6.5 6 5h-12Z" }), () => svg("path", { d: "M-5-5 5 5M5-5-5 5", class: "is-cross" })];
@@ -26,7 +26,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
   const longest = Math.max(...data.words.flatMap((w) => Object.values(data.neighbours[w] || {}).map((l) => l.length)), 1);
 
   const height = top + longest * line + 34;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "w2s-lanes", role: "img" });
+  const picture = svg("svg", { class: "w2s-lanes", role: "img" });
   const title = svg("title", {}), ground = svg("g", {}), items = svg("g", {});
   picture.append(title, ground, items);
 
@@ -91,5 +91,11 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
   if (data.words.length > 1) bar.append(select({ label: "Word", options: data.words, value: word, onchange: (w) => { word = w; shown.forEach((s) => s.node.remove()); shown = new Map(); show(); } }));
   bar.append(choice({ legend: "Method", options: data.methods, value: method, onchange: (key) => { method = key; show(); } }));
   stage.append(bar, picture);
-  show();
+  onWidth((pixels) => {
+    width = pixels;
+    picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    shown.forEach((spot) => spot.node.remove());
+    shown = new Map();
+    show();
+  });
 });

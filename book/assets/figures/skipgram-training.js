@@ -15,12 +15,13 @@
    } */
 window.w2s.register("skipgram-training", function (stage, data, tools) {
   "use strict";
-  const { el, svg, button, slider, player, animate } = tools;
+  const { el, svg, button, slider, player, animate, onWidth } = tools;
   const shots = data.snapshots, unit = data.unit || "steps";
   const groups = [...new Set(data.groups || [])];
   const hues = ["blue", "orange", "green", "purple"];
   const kind = (k) => (data.groups ? groups.indexOf(data.groups[k]) : 0);
-  const width = 560, height = 400, edge = 44, chart = 70;
+  const edge = 40, chart = 70;
+  let width = 560, height = 400;
 
   const all = shots.flatMap((shot) => shot.positions);
   const span = (axis) => [Math.min(...all.map((p) => p[axis])), Math.max(...all.map((p) => p[axis]))];
@@ -31,7 +32,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
     () => svg("circle", { r: 5 }), () => svg("rect", { x: -4.5, y: -4.5, width: 9, height: 9 }),
     () => svg("path", { d: "M0-6 5.5 4.5h-11Z" }), () => svg("path", { d: "M0-6.5 6 0 0 6.5-6 0Z" })][Math.max(0, k) % 4]();
 
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height + chart}`, class: "w2s-map", role: "img" });
+  const picture = svg("svg", { class: "w2s-map", role: "img" });
   const title = svg("title", {});
   const trails = svg("g", { class: "w2s-trails" }), forces = svg("g", {}), dots = svg("g", {});
   picture.append(title, trails, forces, dots);
@@ -47,12 +48,11 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const losses = shots.map((shot) => shot.loss), top = Math.max(...losses), low = Math.min(...losses);
   const lossAt = (k) => [edge + k / Math.max(1, shots.length - 1) * (width - 2 * edge),
     height + chart - 16 - (losses[k] - low) / (top - low || 1) * (chart - 34)];
-  picture.append(svg("line", { class: "w2s-axis", x1: edge, x2: width - edge, y1: height + chart - 8, y2: height + chart - 8 }));
-  picture.append(svg("polyline", { class: "w2s-loss", points: shots.map((_, k) => lossAt(k).join()).join(" ") }));
-  picture.append(svg("text", { class: "w2s-axis-label", x: edge, y: height + 8 }, "loss"));
+  const axis = svg("line", { class: "w2s-axis" }), curve = svg("polyline", { class: "w2s-loss" });
+  const name = svg("text", { class: "w2s-axis-label" }, "loss");
   const cursor = svg("circle", { class: "w2s-loss-dot", r: 5 });
   const reading = svg("text", { class: "w2s-axis-label" });
-  picture.append(cursor, reading);
+  picture.append(axis, curve, name, cursor, reading);
 
   let at = 0, now = shots[0].positions, stop = () => {};
   function paint(positions) {
@@ -78,27 +78,45 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
     draw(shot.contexts, "pull");
   }
 
-  function show(to) {
-    const start = now, goal = shots[to].positions;
-    at = to;
-    stop();
-    const shot = shots[at];
-    nodes.forEach(({ node, trail }, k) => {
-      const word = data.words[k];
-      trail.setAttribute("points", shots.slice(Math.max(0, at - 6), at + 1).map((s) => place(s.positions[k]).map((v) => v.toFixed(1)).join()).join(" "));
-      node.classList.toggle("is-centre", word === shot.center);
-      node.classList.toggle("is-pull", shot.contexts.includes(word));
-      node.classList.toggle("is-push", shot.negatives.includes(word));
-      node.classList.toggle("is-idle", word !== shot.center && !shot.contexts.includes(word) && !shot.negatives.includes(word));
-    });
-    stop = animate(600, (t) => paint(goal.map((p, k) => [start[k][0] + (p[0] - start[k][0]) * t, start[k][1] + (p[1] - start[k][1]) * t])));
+  function mark() {
     const [x, y] = lossAt(at);
     cursor.setAttribute("cx", x);
     cursor.setAttribute("cy", y);
     reading.setAttribute("x", Math.min(width - 8, x + 10));
     reading.setAttribute("text-anchor", x > width - 90 ? "end" : "start");
     reading.setAttribute("y", y - 8);
-    reading.textContent = shot.loss.toFixed(2);
+    reading.textContent = shots[at].loss.toFixed(2);
+    nodes.forEach(({ trail }, k) => trail.setAttribute("points", shots.slice(Math.max(0, at - 6), at + 1)
+      .map((shot) => place(shot.positions[k]).map((v) => v.toFixed(1)).join()).join(" ")));
+  }
+
+  function fit(pixels) {
+    width = pixels;
+    height = Math.round(Math.max(300, width * 0.72));
+    picture.setAttribute("viewBox", `0 0 ${width} ${height + chart}`);
+    for (const [key, value] of Object.entries({ x1: edge, x2: width - edge, y1: height + chart - 8, y2: height + chart - 8 }))
+      axis.setAttribute(key, value);
+    curve.setAttribute("points", shots.map((_, k) => lossAt(k).join()).join(" "));
+    name.setAttribute("x", edge);
+    name.setAttribute("y", height + 8);
+    paint(now);
+    mark();
+  }
+
+  function show(to) {
+    const start = now, goal = shots[to].positions;
+    at = to;
+    stop();
+    const shot = shots[at];
+    nodes.forEach(({ node }, k) => {
+      const word = data.words[k];
+      node.classList.toggle("is-centre", word === shot.center);
+      node.classList.toggle("is-pull", shot.contexts.includes(word));
+      node.classList.toggle("is-push", shot.negatives.includes(word));
+      node.classList.toggle("is-idle", word !== shot.center && !shot.contexts.includes(word) && !shot.negatives.includes(word));
+    });
+    stop = animate(600, (t) => paint(goal.map((p, k) => [start[k][0] + (p[0] - start[k][0]) * t, start[k][1] + (p[1] - start[k][1]) * t])));
+    mark();
     pulled.textContent = shot.contexts.join(", ");
     pushed.textContent = shot.negatives.join(", ");
     centre.textContent = shot.center;
@@ -126,4 +144,5 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   stage.append(el("div", { class: "w2s-bar" }, play.node, back, next, scrub.node), legend, picture);
   if (groups.length) stage.append(key);
   show(0);
+  onWidth(fit);
 });

@@ -3,7 +3,9 @@
 
    A figure registers once:   window.w2s.register("window-counts", function draw(stage, data, tools) { ... });
    `draw` builds its controls and picture inside `stage`. If it throws, the still picture stays.
-   `tools.say(text)` writes the line below the picture, which screen readers read out when it changes. */
+   `tools.say(text)` writes the line below the picture, which screen readers read out when it changes.
+   `tools.onWidth(fit)` calls fit(pixels) now and whenever the stage gets wider or narrower, so that text in a
+   picture keeps its size on a phone. */
 (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
@@ -102,15 +104,29 @@
     let pending = null;
     const tools = {
       el, svg, button, slider, choice, select, animate, player, still,
+      onWidth(fit) {
+        let last = 0;
+        const look = () => {
+          const width = Math.max(280, Math.min(640, Math.round(stage.clientWidth) || 560));
+          if (width !== last) fit(last = width);
+        };
+        look();
+        new ResizeObserver(look).observe(stage);
+      },
       say(text) {
         line.dataset.text = text;
         clearTimeout(pending);
         pending = setTimeout(() => { line.textContent = text; }, 60);
       },
     };
-    draw(stage, data, tools);
     const holder = el("div", { class: "w2s-live" }, stage, line);
     figure.querySelector("figcaption").before(holder);
+    try {
+      draw(stage, data, tools);
+    } catch (error) {
+      holder.remove();
+      throw error;
+    }
     figure.classList.add("w2s-is-live");
   }
 
