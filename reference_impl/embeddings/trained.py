@@ -1,0 +1,105 @@
+"""Vectors trained here, once: every page, exercise and figure that needs them asks this module.
+
+`trained("skipgram")` trains on the glosses of Open English WordNet with the settings below and keeps the result
+in the cache. The key is the settings, the corpus and the source of the modules that train: change one of them
+and the vectors are made anew; change nothing and the file is read.
+"""
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from reference_impl import corpora
+from reference_impl.corpora.cache import cache_dir, written_whole
+from reference_impl.embeddings import cbow, counts, glove, skipgram, vocabulary, windows
+from reference_impl.embeddings.vectors import Vectors
+from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
+
+CORPUS = "oewn_glosses"
+MIN_COUNT = 2
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "svd": {"window": 5, "dim": 200, "power": 0.5, "smoothing": 0.75},
+    "skipgram": {"window": 5, "dim": 100, "negatives": 5, "epochs": 10, "learning_rate": 0.025, "seed": 1},
+    "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 10, "learning_rate": 0.1, "seed": 1},
+    "glove": {"window": 10, "dim": 100, "x_max": 10.0, "epochs": 15, "learning_rate": 0.05, "seed": 1},
+}
+
+
+def trained(method: str, progress: bool = True) -> Vectors:
+    """The vectors of one method, "svd", "skipgram", "cbow" or "glove": from the cache, or trained now and kept."""
+    if method not in SETTINGS:
+        raise ValueError(f"there is no method {method!r}; there are: {', '.join(SETTINGS)}")
+    file = trained_path(method)
+    if not file.is_file():
+        vectors = _train(method, progress)
+        with written_whole(file) as temporary:
+            vectors.save(temporary)
+    return Vectors.load(file)
+
+
+def trained_path(method: str) -> Path:
+    """Where the vectors of a method are kept, whether they are there yet or not."""
+    return cache_dir() / "trained" / f"{method}-{_key(method)}.safetensors"
+
+
+def corpus_words() -> tuple[list, Vocabulary]:
+    """The encoded sentences that all methods train on, and their vocabulary."""
+    sentences = [tokenize(line) for line in corpora.load(CORPUS)]
+    words = Vocabulary.from_sentences(sentences, MIN_COUNT)
+    return encode(sentences, words), words
+
+
+def _key(method: str) -> str:
+    source = b"".join(Path(module.__file__).read_bytes()
+                      for module in (vocabulary, windows, counts, skipgram, cbow, glove))
+    pins = [file.sha256 for file in corpora.entry(CORPUS).files]
+    text = json.dumps([method, SETTINGS[method], MIN_COUNT, pins], sort_keys=True)
+    return hashlib.sha256(source + text.encode()).hexdigest()[:16]
+
+
+def _train(method: str, progress: bool) -> Vectors:
+    settings = dict(SETTINGS[method])
+    sentences, words = corpus_words()
+    with _Progress(f"training {method} on {CORPUS}", enabled=progress) as bar:
+        if method == "skipgram":
+            return skipgram.train_skipgram(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+        if method == "cbow":
+            return cbow.train_cbow(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+        if method == "glove":
+            near = counts.window_counts(sentences, len(words), settings.pop("window"), weighting="harmonic")
+            return glove.train_glove(near, words, observe=lambda step: bar.at(step.done), **settings)
+        near = counts.window_counts(sentences, len(words), settings["window"])
+        matrix = counts.sparse_ppmi(near, smoothing=settings["smoothing"])
+        found = counts.svd_vectors(matrix, settings["dim"], settings["power"])
+        return Vectors(words.words, found.float())
+
+
+class _Progress:
+    """A bar on a terminal; elsewhere (a log, a build) a line at the start and one at the end."""
+
+    def __init__(self, title: str, enabled: bool):
+        self.title = title
+        self.enabled = enabled
+        self.bar = tqdm(total=100, desc=title, unit="%", bar_format="{desc}: {n:.0f} %|{bar}| {elapsed}<{remaining}",
+                        disable=not (enabled and sys.stderr.isatty()))
+
+    def __enter__(self) -> "_Progress":
+        self.started = time.perf_counter()
+        if self.enabled and self.bar.disable:
+            print(f"{self.title} ...", file=sys.stderr, flush=True)
+        return self
+
+    def at(self, done: float) -> None:
+        """Move to this share of the work; moves of less than one hundredth are not drawn."""
+        if done * 100 - self.bar.n >= 1:
+            self.bar.update(done * 100 - self.bar.n)
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.close()
+        if self.enabled and self.bar.disable:
+            print(f"{self.title}: {time.perf_counter() - self.started:.0f} s", file=sys.stderr, flush=True)
