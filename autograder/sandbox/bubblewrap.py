@@ -1,0 +1,152 @@
+"""The default walls: bubblewrap (https://github.com/containers/bubblewrap), set up so that it holds for root too.
+
+Inside there are Python, the installed packages, /usr and the stage (see stage.py), all read-only, and a small /tmp in
+memory. There is no network, no other process, no environment, no capability, and a filter on system calls.
+
+Two ways in, because the obvious one is unsafe for root:
+
+- An ordinary user gets a user namespace, in which the student is uid 65534.
+- Root does not. In a user namespace made by root, "nobody" is still the machine's root as far as files are concerned:
+  /proc/sys/kernel/core_pattern could be opened for writing, and the kernel does not count root's processes. So
+  bubblewrap sets up the mounts as root and setpriv then really becomes a user that owns nothing, a fresh number for
+  each sandbox, without capabilities and with no way back (no_new_privs).
+"""
+import functools
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.sandbox import seccomp
+from autograder.sandbox.backend import ENVIRONMENT, Backend, Launch, base_python, site_folders, worker_command
+from autograder.sandbox.limits import Limits
+
+NOBODY = 65534
+FIRST_UID = 2_000_000_000        # far from any user that a machine has; the kernel keeps its accounts by number
+INSIDE = "/course"               # where the stage appears
+INSTALL = "Install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)."
+
+
+class BubblewrapBackend(Backend):
+    """Namespaces, an unprivileged user and a system-call filter."""
+
+    name = "bubblewrap"
+    isolates = True
+    tier = "full: own mounts, processes, network and user, a system-call filter, limits from the kernel and outside"
+
+    def unavailable(self) -> str | None:
+        """None if a sandbox really starts here; otherwise what stands in the way."""
+        return _probe()
+
+    def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
+        """bwrap, then setpriv if we are root, then the worker."""
+        filter_fd = _pipe_with(seccomp.program())
+        passwd, group = (_pipe_with(f"student:x:{NOBODY}:{extra}\n".encode()) for extra in
+                         (f"{NOBODY}::/tmp:/bin/false", ""))
+        data = ["--perms", "0444", "--ro-bind-data", str(passwd), "/etc/passwd",
+                "--perms", "0444", "--ro-bind-data", str(group), "/etc/group"]
+        command = [*walls(limits), *binds(stage), *data, "--remount-ro", "/", "--seccomp", str(filter_fd), "--",
+                   *become_nobody(),
+                   *worker_command(INSIDE, limits, warm, read, write, sites=site_folders(), count_processes=True)]
+        fds = (filter_fd, passwd, group)
+        return Launch(command, (read, write, *fds), {}, close=fds)
+
+
+def walls(limits: Limits) -> list[str]:
+    """The namespaces, /proc, /dev and the two places in memory that can be written to."""
+    command = [_bwrap() or "bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+               "--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--die-with-parent", "--clearenv"]
+    for name, value in ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    if os.geteuid() == 0:
+        command += ["--cap-drop", "ALL"]
+        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):   # for setpriv, which gives them up
+            command += ["--cap-add", capability]
+    else:
+        command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL"]
+    return command + ["--proc", "/proc", "--dev", "/dev",
+                      # An uncapped tmpfs is half of the machine's memory, so /dev is closed and /dev/shm is small.
+                      "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+                      "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/tmp", "--chdir", "/tmp"]
+
+
+def binds(stage: Path) -> list[str]:
+    """What of this machine is visible inside, read-only: Python, the packages, the system's libraries, the stage."""
+    folders = [Path("/usr"), *_base_folders(), *site_folders()]
+    command = []
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            command += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            command += ["--ro-bind", str(path), str(path)]
+    made = {Path("/"), Path("/usr"), Path("/etc")}
+    for folder in folders:
+        if folder != Path("/usr") and Path("/usr") in folder.parents:
+            continue
+        for parent in reversed(folder.parents):
+            # bubblewrap makes missing parents with mode 700; the user inside must be able to walk through them.
+            if parent not in made and not any(parent == other or other in parent.parents for other in folders):
+                command += ["--perms", "0755", "--dir", str(parent)]
+                made.add(parent)
+        command += ["--ro-bind", str(folder), str(folder)]
+    if not any(folder.is_relative_to("/usr/local") for folder in (*_base_folders(), *site_folders())):
+        command += ["--tmpfs", "/usr/local"]     # what the machine's owner put there is nobody's business
+    for site in site_folders():
+        for ours in ("autograder", "reference_impl"):
+            if (site / ours).is_dir():           # an install that is not editable would bring the answers in
+                command += ["--tmpfs", str(site / ours)]
+    command += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
+                "--ro-bind-try", "/etc/localtime", "/etc/localtime"]
+    return command + ["--ro-bind", str(stage), INSIDE]
+
+
+def become_nobody() -> list[str]:
+    """For root: give up root for a number that nothing belongs to. For others: nothing to do."""
+    if os.geteuid() != 0:
+        return []
+    uid = str(FIRST_UID + secrets.randbelow(2**27))
+    return ["/usr/bin/setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all", "--no-new-privs", "--"]
+
+
+def _base_folders() -> list[Path]:
+    """Where the interpreter and its standard library live, if that is not /usr."""
+    candidates = {Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve(), Path(base_python()).parents[1]}
+    return sorted(path for path in candidates if path != Path("/usr"))
+
+
+def _pipe_with(data: bytes) -> int:
+    """The reading end of a pipe that holds `data`, which must fit into its buffer of 64 KiB."""
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    return read
+
+
+def _bwrap() -> str | None:
+    return shutil.which("bwrap", path=os.environ.get("PATH", "") + ":/usr/bin:/bin")
+
+
+@functools.cache
+def _probe() -> str | None:
+    """Start the smallest sandbox with the same walls, once per process."""
+    if sys.platform != "linux":
+        return f"it needs Linux, this is {sys.platform}; grade other people's work on a Linux machine."
+    if _bwrap() is None:
+        return f"bwrap is not installed. {INSTALL}"
+    if os.geteuid() == 0 and not os.access("/usr/bin/setpriv", os.X_OK):
+        return "setpriv is missing, which root needs to become nobody. Install it with `apt-get install util-linux`."
+    command = [*walls(Limits()), "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin"]
+    for name in ("lib", "lib64"):
+        if Path("/", name).is_dir():
+            command += ["--ro-bind", f"/{name}", f"/{name}"]
+    done = subprocess.run([*command, "--", *become_nobody(), "/usr/bin/true"], env={}, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    return (f"bwrap does not start here ({done.stderr.strip()[:200]}). Inside a container it needs "
+            "`--security-opt seccomp=unconfined --cap-add SYS_ADMIN`; on Ubuntu 24.04 see "
+            "`sysctl kernel.apparmor_restrict_unprivileged_userns`.")

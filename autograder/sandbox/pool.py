@@ -1,0 +1,61 @@
+"""Sandboxes that start before they are needed.
+
+A cold start is almost all `import torch` by the worker. While one submission is being graded (which mostly waits, or
+runs on another core) the next sandbox can warm up. Each sandbox still serves one submission only: what is started
+ahead has never seen student code.
+"""
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.process import Process
+from autograder.sandbox.remote import WARM, Cell, RemoteStudent, open_student
+from autograder.sandbox.stage import stage
+
+
+class Pool:
+    """`with Pool(withhold) as pool:` and then `with pool.open_student(cells) as student:` for one after the other.
+
+    ahead: how many sandboxes to keep started. Use a pool from one thread that outlives it: the kernel ends a sandbox
+    together with the thread that started it.
+    """
+
+    def __init__(self, withhold: Sequence[str] = (), limits: Limits | None = None, backend: Backend | None = None,
+                 ahead: int = 1, warm: Sequence[str] = WARM):
+        self.withhold, self.limits, self.warm, self.ahead = list(withhold), limits or Limits(), warm, ahead
+        self.backend = backend or choose_backend()
+        self._waiting: deque[Process] = deque()
+        self._left: int | None = None
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._waiting:
+            self._waiting.popleft().kill()
+
+    def expect(self, submissions: int) -> None:
+        """Say how many submissions are still to come, so that none is started in vain at the end."""
+        self._left = submissions
+        self._fill()
+
+    @contextmanager
+    def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = ()) -> Iterator[RemoteStudent]:
+        """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
+        process = self._waiting.popleft() if self._waiting else self._start()
+        if self._left is not None:
+            self._left -= 1
+        self._fill()
+        with open_student(cells, self.withhold, self.limits, self.backend, warm=self.warm, process=process,
+                          ignored=ignored) as student:
+            yield student
+
+    def _fill(self) -> None:
+        wanted = self.ahead if self._left is None else min(self.ahead, self._left)
+        while len(self._waiting) < wanted:
+            self._waiting.append(self._start())
+
+    def _start(self) -> Process:
+        return Process(self.backend, stage(self.withhold), self.limits, self.warm)

@@ -1,0 +1,242 @@
+"""One running sandbox seen from outside: the pipe with deadlines, the watch over memory, and the end of it.
+
+Everything here assumes that the other side is hostile: it may say nothing, say too much, lie about lengths, close the
+pipe or keep it open with a child. The reader waits for the pipe, for the end of the process and for the clock at once.
+"""
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.sandbox import frames
+from autograder.sandbox.backend import Backend
+from autograder.sandbox.limits import Limits
+
+LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
+PIECE = 1 << 20
+PIPE_SIZE = 1 << 20
+GRACE = 2.0                # seconds that a killed tree may take to disappear
+
+
+class Died(Exception):
+    """The sandbox is gone, and why: kind is "time", "memory" or "killed", text a sentence."""
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(kind, text)
+        self.kind, self.text = kind, text
+
+
+class Process:
+    """A started worker. `send` and `receive` raise Died, after which nothing of it is left."""
+
+    def __init__(self, backend: Backend, stage: Path, limits: Limits, warm: Sequence[str]):
+        self.limits = limits
+        read_inside, self._write = os.pipe()
+        self._read, write_inside = os.pipe()
+        self._errors, errors_inside = os.pipe()
+        launch = backend.launch(stage, limits, warm, read_inside, write_inside)
+        try:
+            # Called from a thread, it must be one that lives on: the kernel kills the sandbox when it ends.
+            self._child = subprocess.Popen(
+                launch.command, env=launch.environment, pass_fds=() if launch.stdio else launch.inherit,
+                stdin=read_inside if launch.stdio else subprocess.DEVNULL,
+                stdout=write_inside if launch.stdio else subprocess.DEVNULL, stderr=errors_inside, start_new_session=True)
+        finally:
+            for fd in (read_inside, write_inside, errors_inside, *launch.close):
+                os.close(fd)
+        self.started = time.monotonic()
+        self.ready = False
+        self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
+        for fd in (self._read, self._write, self._errors):
+            os.set_blocking(fd, False)
+        for fd in (self._read, self._write):
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                _try_resize(fd)
+
+    @property
+    def pid(self) -> int:
+        """The process id outside, of the sandbox's outermost process."""
+        return self._child.pid
+
+    def wait_until_ready(self) -> None:
+        """Wait for the worker's first word. Raises Died with what it printed if it never comes."""
+        if self.ready:
+            return
+        try:
+            message = self.receive(self.started + self.limits.start_seconds)
+        except Died as died:
+            said = self._complaint.strip()[-1000:]
+            raise Died(died.kind, f"the sandbox did not start: {died.text}" + (f"\n{said}" if said else "")) from None
+        if message != {"say": "ready"}:
+            raise self.die("killed", "the sandbox did not start: its first word was not `ready`")
+        self.ready = True
+
+    def send(self, frame: bytes, deadline: float) -> None:
+        """Write a whole frame before `deadline` (time.monotonic)."""
+        view = memoryview(frame)
+        while view:
+            self._wait(self._write, select.POLLOUT, deadline)
+            try:
+                view = view[os.write(self._write, view[:PIECE]):]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise self._died_by_itself() from None
+
+    def receive(self, deadline: float) -> dict:
+        """Read one message before `deadline`. What is not a frame ends the sandbox."""
+        length = frames.LENGTH.unpack(self._exactly(8, deadline))[0]
+        if length > self.limits.frame_bytes:
+            raise self.die("killed", f"its answer has {length:,} bytes; at most {self.limits.frame_bytes:,} are read")
+        try:
+            message = frames.unpack(self._exactly(length, deadline))
+        except frames.ProtocolError as error:
+            raise self.die("killed", f"what came back is not an answer: {error}") from None
+        if type(message) is not dict:
+            raise self.die("killed", "what came back is not an answer: no dictionary")
+        return message
+
+    def die(self, kind: str, text: str) -> Died:
+        """End everything inside and return the exception to raise."""
+        self.kill()
+        return Died(kind, text)
+
+    def kill(self) -> None:
+        """Kill the whole tree and wait until it is gone. Safe to call twice."""
+        if self._child is None:
+            return
+        # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
+        inner = _children(self._child.pid)
+        watched = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
+        for pid in [self._child.pid, *inner]:
+            _signal(pid, os.kill)
+        _signal(self._child.pid, os.killpg)    # without namespaces, this much can be done
+        self._child.wait()
+        for fd in watched:
+            select.select([fd], [], [], GRACE)
+            os.close(fd)
+        for fd in (self._read, self._write, self._errors, *([self._ended] if self._ended is not None else [])):
+            os.close(fd)
+        self._child = None
+
+    _complaint = ""        # the start of what the worker wrote to stderr before it was ready
+
+    def _exactly(self, count: int, deadline: float) -> bytearray:
+        data = bytearray()                     # grows with what arrives, not with what was announced
+        while len(data) < count:
+            self._wait(self._read, select.POLLIN, deadline)
+            try:
+                piece = os.read(self._read, min(count - len(data), PIECE))
+            except BlockingIOError:
+                continue
+            if not piece:
+                raise self._died_by_itself()
+            data += piece
+        return data
+
+    def _wait(self, fd: int, event: int, deadline: float) -> None:
+        """Return when `fd` is ready; watch the clock, the memory and the life of the sandbox meanwhile."""
+        poll = select.poll()
+        poll.register(fd, event)
+        if not self.ready:
+            poll.register(self._errors, select.POLLIN)
+        elif self._ended is not None:
+            poll.register(self._ended, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self.die("time", "it did not answer in time")
+            found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
+            if fd in found:
+                return
+            if self._errors in found:
+                piece = os.read(self._errors, 4096)
+                self._complaint = (self._complaint + piece.decode("utf-8", "replace"))[-4000:]
+                if not piece:
+                    poll.unregister(self._errors)
+            elif found:
+                raise self._died_by_itself()
+            elif tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
+                raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
+
+    def _died_by_itself(self) -> Died:
+        """The pipe or the process ended without our doing: find out what the kernel says."""
+        try:
+            code = self._child.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return self.die("killed", "it closed its pipe")
+        self._drain_complaint()
+        self.kill()
+        number = -code if code < 0 else code - 128      # bwrap and the shell report a signal as 128 + number
+        if number == getattr(signal, "SIGXCPU", 0):
+            return Died("time", f"it used more than {self.limits.cpu_seconds} seconds of processor time")
+        if number in set(signal.Signals):
+            return Died("killed", f"it was ended by {signal.Signals(number).name}")
+        return Died("killed", f"it ended by itself with exit status {code}")
+
+    def _drain_complaint(self) -> None:
+        try:
+            while not self.ready and (piece := os.read(self._errors, 4096)):
+                self._complaint = (self._complaint + piece.decode("utf-8", "replace"))[-4000:]
+        except BlockingIOError:
+            return
+
+
+def tree_memory(pid: int, suspicious: int) -> int:
+    """Bytes of memory in use by `pid` and all its descendants; 0 where /proc does not tell.
+
+    Resident sizes count a page once for each process that shares it, as forked ones do. Only if their sum is over
+    `suspicious` is the exact and slower proportional size read.
+    """
+    pids, found = [pid], [pid]
+    while found:
+        found = [child for one in found for child in _children(one)]
+        pids += found
+    resident = sum(_resident(one) for one in pids)
+    return resident if resident <= suspicious else sum(_proportional(one) for one in pids)
+
+
+def _children(pid: int) -> list[int]:
+    """The children of all threads of a process."""
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+        return [int(child) for task in tasks for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    except (OSError, ValueError, IndexError):
+        return _resident(pid)
+
+
+def _exists(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def _signal(pid: int, how) -> None:
+    try:
+        how(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return     # gone already, or a group whose members are
+
+
+def _try_resize(fd: int) -> None:
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    except OSError:
+        return     # over the user's quota of pipe memory: smaller pieces, nothing else

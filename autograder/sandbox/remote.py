@@ -1,0 +1,226 @@
+"""A student whose functions run in a sandbox: the same calls as `LocalStudent`, with walls and a clock.
+
+Cells and calls are answered by a worker that may die at any time. A death costs the stage that caused it; the next
+stage gets a fresh sandbox, a bounded number of times, in which the cells that hung or killed the last one are left out.
+"""
+import builtins
+import time
+from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from autograder.checks.student import KINDS, Returned, Student, StudentError
+from autograder.checks.values import Unreadable, cross
+from autograder.errors import CourseError
+from autograder.sandbox import frames
+from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.process import Died, Process
+from autograder.sandbox.stage import stage
+
+WARM = ("torch",)        # imported before any student code is there
+REMEMBERED_TEXT = 4000   # characters of any text that a sandbox sends for a human
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One code cell to run inside: its grade id, None for a cell that the student added, and its source."""
+
+    grade_id: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class CellError:
+    """A cell that failed: its place among the cells, its grade id, a kind of StudentError, and text for the student."""
+
+    index: int
+    grade_id: str | None
+    kind: str
+    text: str
+
+
+@contextmanager
+def open_student(cells: Sequence[Cell], withhold: Sequence[str] = (), limits: Limits | None = None,
+                 backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
+                 ignored: Sequence[str] = ()) -> Iterator["RemoteStudent"]:
+    """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
+
+    withhold: modules of reference_impl that do not exist inside. backend: default, the strongest one here; raises
+    CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
+    (see pool.py). ignored: what intake dropped, passed through as `student.ignored`.
+    Errors of the student are never raised here: see `student.cell_errors`.
+    """
+    limits = limits or Limits()
+    backend = backend or choose_backend()
+    start = lambda: Process(backend, stage(withhold), limits, warm)
+    student = RemoteStudent(cells, limits, start, process or start(), ignored)
+    try:
+        student._revive()
+        yield student
+    finally:
+        student.close()
+
+
+class RemoteStudent(Student):
+    """See `open_student`. Attributes: cell_errors (list of CellError), ignored, printed (what the code printed, capped,
+    with a last line that says how much was cut), and what every Student has.
+    """
+
+    def __init__(self, cells: Sequence[Cell], limits: Limits, start: Callable[[], Process], process: Process,
+                 ignored: Sequence[str] = ()):
+        super().__init__()
+        self.cell_errors: list[CellError] = []
+        self.ignored = list(ignored)
+        self._cells, self._limits, self._start = list(cells), limits, start
+        self._process, self._loaded = process, False
+        self._skip: set[int] = set()           # cells that hung or killed a sandbox
+        self._deaths, self._last = 0, None
+        self._ends = time.monotonic() + limits.total_seconds
+        self._shown, self._cut = "", 0
+
+    @property
+    def printed(self) -> str:
+        """What the student's code printed, capped."""
+        return self._shown + (f"\n[{self._cut:,} more characters were printed and not kept]" if self._cut else "")
+
+    def new_stage(self) -> None:
+        """Another stage begins: forget the calls, and come back to life if the last one was deadly."""
+        super().new_stage()
+        self._revive()
+
+    def close(self) -> None:
+        """End the sandbox and everything in it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def perform(self, name: str, args: tuple, kwargs: dict) -> Returned:
+        """Call the student's function `name` in the sandbox, on copies of the arguments."""
+        self._revive()
+        if self._process is None:
+            raise StudentError(self._last.kind, self._last.text)
+        ours: list[Callable] = []
+        request = {"do": "call", "name": name, "args": tuple(map(_plain, args)),
+                   "kwargs": {key: _plain(item) for key, item in kwargs.items()}}
+        frame = frames.pack(request, ours)
+        left = self._limits.call_seconds
+        try:
+            begun = time.monotonic()
+            self._process.send(frame, self._deadline(left))
+            for _ in range(self._limits.callbacks + 1):
+                answer = self._process.receive(self._deadline(left - (time.monotonic() - begun)))
+                if answer.get("say") != "callback":
+                    return self._outcome(name, answer, args)
+                left -= time.monotonic() - begun           # our own function's time is not the student's
+                reply = _answer_callback(answer, ours)
+                begun = time.monotonic()
+                self._process.send(reply, self._deadline(left))
+            raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
+        except Died as died:
+            self._died(died)
+            raise StudentError(died.kind, f"`{name}` was stopped: {died.text}.") from None
+
+    def _outcome(self, name: str, answer: dict, args: tuple) -> Returned:
+        """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
+        self._remember_printed(answer)
+        if answer.get("say") == "error" and answer.get("kind") in KINDS and type(answer.get("text")) is str:
+            raise StudentError(answer["kind"], answer["text"][:REMEMBERED_TEXT])
+        after = answer.get("args")
+        if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list or len(after) != len(args)
+                or any(type(one) is not tuple or len(one) != 2 or type(one[0]) is not bool for one in after)):
+            raise self._process.die("killed", "what came back is not an answer to this call")
+        try:
+            # cross() again: which types may pass is decided on this side, whatever the worker let through.
+            left = tuple(sent if callable(sent) else cross(sent if same else item)
+                         for sent, (same, item) in zip(args, after))
+            return Returned(cross(answer["value"]), left)
+        except Unreadable as reason:
+            raise StudentError("unreadable", f"`{name}` returned {reason}.") from None
+
+    def _revive(self) -> None:
+        """Make sure that a sandbox is there in which the cells have run, if there may still be one."""
+        while not self._loaded and self._deaths <= self._limits.restarts:
+            if self._process is None:
+                self._process = self._start()
+            try:
+                self._process.wait_until_ready()
+            except Died as died:               # nothing of the student's has run: this is ours to mend
+                self.close()
+                raise CourseError(died.text) from None
+            self._load()
+
+    def _load(self) -> None:
+        """Run the cells. A cell that ends the sandbox is remembered by its place and skipped from then on."""
+        running = None
+        try:
+            deadline = self._deadline(self._limits.cells_seconds)
+            cells = [(_filename(i, cell), cell.source) for i, cell in enumerate(self._cells)]
+            self._process.send(frames.pack({"do": "cells", "cells": cells, "skip": sorted(self._skip)}), deadline)
+            while True:
+                limit = deadline if running is None else min(deadline, self._deadline(self._limits.cell_seconds))
+                message = self._process.receive(limit)
+                if message.get("say") == "started":
+                    break
+                running = message.get("index")
+                if message.get("say") != "cell" or type(running) is not int or not 0 <= running < len(self._cells):
+                    raise self._process.die("killed", "it sent something else than its progress")
+            self._report_cells(message)
+            self._loaded = True
+        except Died as died:
+            self._died(died)
+            if running is not None:
+                self._skip.add(running)
+                self._blame(running, died.kind, f"This cell was stopped: {died.text}. The others ran without it.")
+
+    def _report_cells(self, message: dict) -> None:
+        self._remember_printed(message)
+        errors = message.get("errors")
+        known = {error.index for error in self.cell_errors}
+        for one in errors if type(errors) is list else []:
+            if type(one) is tuple and len(one) == 2 and type(one[0]) is int and type(one[1]) is str:
+                if 0 <= one[0] < len(self._cells) and one[0] not in known:
+                    self._blame(one[0], "error", one[1][:REMEMBERED_TEXT])
+
+    def _blame(self, index: int, kind: str, text: str) -> None:
+        self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))
+
+    def _died(self, died: Died) -> None:
+        self.close()
+        self._loaded, self._last = False, died
+        self._deaths += 1
+        if time.monotonic() >= self._ends:
+            self._deaths = self._limits.restarts + 1
+
+    def _deadline(self, seconds: float) -> float:
+        return min(time.monotonic() + seconds, self._ends)
+
+    def _remember_printed(self, answer: dict) -> None:
+        text, cut = answer.get("printed"), answer.get("cut")
+        if type(text) is str and type(cut) is int and cut >= 0:
+            room = self._limits.output_chars - len(self._shown)
+            self._shown += text[:room]
+            self._cut += cut + max(0, len(text) - room)
+
+
+def _filename(index: int, cell: Cell) -> str:
+    """How the student's tracebacks call the cell."""
+    return f"cell {index + 1} ({cell.grade_id or 'added'})"
+
+
+def _plain(argument: object) -> object:
+    return argument if callable(argument) else cross(argument)
+
+
+def _answer_callback(message: dict, ours: list[Callable]) -> bytes:
+    """Call the function that the student asks for, by the rules of `guarded` in autograder/checks/student.py."""
+    number, args, kwargs = message.get("callback"), message.get("args"), message.get("kwargs")
+    try:
+        if type(number) is not int or not 0 <= number < len(ours) or type(args) is not tuple or type(kwargs) is not dict:
+            raise ValueError("there is no such function")
+        return frames.pack({"do": "value", "value": cross(ours[number](*map(cross, args),
+                                                                      **{key: cross(v) for key, v in kwargs.items()}))})
+    except Exception as error:
+        kind = type(error).__name__ if getattr(builtins, type(error).__name__, None) is type(error) else "RuntimeError"
+        text = str(error).encode("utf-8", "replace").decode()[:REMEMBERED_TEXT]
+        return frames.pack({"do": "error", "type": kind, "text": text})
