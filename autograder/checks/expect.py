@@ -72,20 +72,20 @@ class Expectation:
     def is_finite(self, *, cause: str) -> object:
         """A tensor, array or number without NaN or infinity."""
         values = self._numbers()
-        bad = (~np.isfinite(values)).nonzero()
-        if len(bad[0]):
-            where = tuple(int(axis[0]) for axis in bad)
-            raise CheckFailed(cause, f"{len(bad[0])} of {values.size} values are not finite; "
+        bad = ~np.isfinite(values)
+        if bad.any():
+            where = _first(bad)
+            raise CheckFailed(cause, f"{bad.sum()} of {values.size} values are not finite; "
                                      f"the first{_at(where)} is {values[where]}")
         return self.value
 
     def between(self, low: float, high: float, *, cause: str) -> object:
         """Every number is in [low, high]; NaN is not."""
         values = self._numbers()
-        bad = (~((values >= low) & (values <= high))).nonzero()
-        if len(bad[0]):
-            where = tuple(int(axis[0]) for axis in bad)
-            raise CheckFailed(cause, f"{len(bad[0])} of {values.size} values are outside [{low:g}, {high:g}]; "
+        bad = ~((values >= low) & (values <= high))
+        if bad.any():
+            where = _first(bad)
+            raise CheckFailed(cause, f"{bad.sum()} of {values.size} values are outside [{low:g}, {high:g}]; "
                                      f"the first{_at(where)} is {_number(values[where])}")
         return self.value
 
@@ -117,7 +117,7 @@ class Expectation:
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         value, kind = self.value, type(expected)
         if kind is float and type(value) is int:
-            value = float(value)
+            value = float(_array(value))
         hint = " Use .item() to make a Python number of it." if (
             kind in (int, float) and type(value) is torch.Tensor and value.numel() == 1) else ""
         self._is(type(value) is kind, f"is {_a(value)}; a {type_name(expected)} was asked for.{hint}".removesuffix("."))
@@ -132,32 +132,32 @@ class Expectation:
             self._is(not extra, f"has a key that was not asked for: {', '.join(map(repr, extra))}")
         elif kind in (torch.Tensor, np.ndarray):
             self._fits(tuple(expected.shape), expected.dtype)
-            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES.get(_dtype(expected), (0, 0)))
+            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES.get(_dtype(expected)))
         elif kind is float:
             self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES["float32"])
         elif kind is int and tolerance:
             self._compare(_array(value), _array(expected), cause, tolerance)
         elif value != expected:
-            raise CheckFailed(cause, f"{self.name} is {value!r}, expected {expected!r}")
+            raise CheckFailed(cause, f"{self.name} is {_short(value)}, expected {_short(expected)}")
         return self.value
 
-    def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple[float, float]) -> None:
+    def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None) -> None:
         bad = ~np.isfinite(came) & np.isfinite(expected)
         if bad.any():
-            where = tuple(int(axis[0]) for axis in bad.nonzero())
+            where = _first(bad)
             raise CheckFailed(f"{self.name} contains {came[where]}{_at(where)}, where a finite number was expected.",
-                              f"{int(bad.sum())} of {came.size} values are not finite; {cause}")
-        rtol, atol = tolerance
-        wrong = ~np.isclose(came, expected, rtol, atol, equal_nan=True)
+                              f"{bad.sum()} of {came.size} values are not finite")
+        # Exact for integers: a difference of theirs could overflow, and float64 has only 53 bits.
+        wrong = ~np.isclose(came, expected, *tolerance, equal_nan=True) if tolerance else came != expected
         if not wrong.any():
             return
-        where = tuple(int(axis[0]) for axis in wrong.nonzero())
+        where = _first(wrong)
         detail = f"{self.name}{_at(where)} is {_number(came[where])}, expected {_number(expected[where])}"
         if came.ndim:
-            gap = np.abs(came - expected)[wrong]
-            detail += (f"; {int(wrong.sum())} of {came.size} values differ, shape {came.shape}, "
-                       f"largest difference {np.nanmax(gap) if not np.isnan(gap).all() else math.nan:.3g}")
-        detail += f" (tolerance {rtol:g} relative, {atol:g} absolute)" if rtol or atol else ""
+            gap = np.abs(came[wrong].astype(float) - expected[wrong].astype(float)).max()
+            detail += f"; {wrong.sum()} of {came.size} values differ, shape {came.shape}, largest difference {gap:.3g}"
+        if tolerance:
+            detail += f" (tolerance {tolerance[0]:g} relative, {tolerance[1]:g} absolute)"
         if came.ndim and came.size <= SHOWN:
             detail += f"\ncame     {_rows(came)}\nexpected {_rows(expected)}"
         raise CheckFailed(cause, detail)
@@ -175,9 +175,24 @@ def _dtype(value: object) -> str:
 
 def _array(value: object) -> np.ndarray:
     """Numbers as a numpy array that can be compared: integers stay exact, all floats become float64."""
+    if type(value) is int:
+        return np.asarray(value if abs(value) < 2**63 else math.inf if value > 0 else -math.inf)
     array = (value.double() if value.is_floating_point() else value).numpy() if type(value) is torch.Tensor else value
     array = np.asarray(array)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _first(mask: np.ndarray) -> tuple[int, ...]:
+    """The index of the first True."""
+    return tuple(map(int, np.argwhere(mask)[0]))
+
+
+def _short(value: object) -> str:
+    """A repr that stays readable; Python refuses to write an int of more than 4,300 digits."""
+    if type(value) is int and abs(value) >= 10**30:
+        return f"{'-' if value < 0 else ''}an integer of about {int(abs(value).bit_length() * 0.30103)} digits"
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + " ..."
 
 
 def _at(where: tuple) -> str:

@@ -1,0 +1,138 @@
+"""What `expect` lets through, what it refuses, and how it says so."""
+import numpy as np
+import pytest
+import torch
+
+from autograder.checks.expect import CheckFailed, expect
+
+
+class EqualsEverything:
+    shape, dtype = (2,), torch.float32
+
+    def __eq__(self, other):
+        return True
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: True
+
+
+class AgreeableTensor(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return True
+
+
+def failure(ask) -> CheckFailed:
+    with pytest.raises(CheckFailed) as caught:
+        ask()
+    return caught.value
+
+
+RIGHT = torch.tensor([1.0, 2.0])
+
+
+@pytest.mark.parametrize("impostor", [EqualsEverything(), torch.tensor([1.0, 2.0]).as_subclass(AgreeableTensor),
+                                      torch.nn.Parameter(torch.tensor([1.0, 2.0])), np.array([1.0, 2.0]),
+                                      [1.0, 2.0], None])
+def test_nothing_but_a_plain_tensor_equals_a_tensor(impostor):
+    assert "a torch.Tensor was asked for" in failure(lambda: expect(impostor).equals(RIGHT, cause="author's")).cause
+
+
+def test_a_result_of_none_asks_for_the_return():
+    assert "is a `return` missing?" in failure(lambda: expect(None).equals(1.0, cause="author's")).cause
+
+
+@pytest.mark.parametrize(("value", "sentence"), [
+    (torch.tensor([1.0, 2.0]).double(), "has dtype float64; float32 was asked for"),
+    (torch.tensor([[1.0, 2.0]]), "has shape (1, 2); (2,) was asked for"),
+    (torch.tensor([1.0, float("nan")]), "contains nan at [1]"),
+    (torch.tensor([-torch.inf, 2.0]), "contains -inf at [0]"),
+])
+def test_dtype_shape_and_finiteness_have_sentences_of_their_own(value, sentence):
+    failed = failure(lambda: expect(value, "The loss").equals(RIGHT, cause="author's"))
+    assert failed.cause.startswith("The loss") and sentence in failed.cause
+
+
+def test_wrong_values_give_the_authors_cause_and_then_the_numbers():
+    failed = failure(lambda: expect(torch.tensor([1.0, 2.5])).equals(RIGHT, cause="You forgot to halve."))
+    assert failed.cause == "You forgot to halve."
+    assert "at [1] is 2.5, expected 2; 1 of 2 values differ" in failed.detail
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (torch.tensor([1.0 + 1e-6, 2.0]), RIGHT), (2, 2.0), (3, 3), ("a", "a"), (True, True), (None, None),
+    (torch.tensor(True), torch.tensor(True)), (torch.tensor([]), torch.tensor([])),
+    ([1, {"k": (2.0, RIGHT.clone())}], [1, {"k": (2.0, RIGHT)}]), (np.array([1, 2]), np.array([1, 2])),
+    (torch.tensor([torch.inf]), torch.tensor([torch.inf])),
+])
+def test_equal_values_pass_and_come_back(value, expected):
+    assert expect(value).equals(expected, cause="no") is value
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (1.0, 1), (True, 1), (1, True), ("1", 1), ([1], (1,)), ([1, 2], [1]), ({"k": 1, "extra": 2}, {"k": 1}), ({}, {"k": 1}),
+    (torch.tensor([1.001, 2.0]), RIGHT), (torch.tensor([True, False]), torch.tensor([True, True])), (2.1, 2.0),
+    (torch.tensor(1.5), torch.tensor(1.0)), (torch.inf, 1.0), pytest.param(10**400, 3.0, id="huge for a float"), pytest.param(10**5000, 3, id="huge"), ([1, [2]], [1, [3]]),
+])
+def test_unequal_values_fail_with_a_sentence_and_not_with_another_error(value, expected):
+    assert failure(lambda: expect(value).equals(expected, cause="no")).cause
+
+
+@pytest.mark.parametrize("offset", [1, 2**62, -2**63])
+def test_integers_are_compared_exactly_even_where_a_difference_overflows(offset):
+    # 5 - (-2**63) overflows to a negative number, which is below every tolerance.
+    failed = failure(lambda: expect(torch.tensor([5 + offset])).equals(torch.tensor([5]), cause="no"))
+    assert failed.cause == "no"
+
+
+def test_integers_beyond_the_53_bits_of_a_float_are_told_apart():
+    assert failure(lambda: expect(torch.tensor(2**60 + 1)).equals(torch.tensor(2**60), cause="no")).cause == "no"
+
+
+def test_a_tensor_in_the_place_of_a_number_hears_of_item():
+    assert ".item()" in failure(lambda: expect(torch.tensor(1.0)).equals(1.0, cause="no")).cause
+
+
+def test_close_uses_the_tolerance_that_is_stated():
+    expect(torch.tensor([1.04])).close(torch.tensor([1.0]), atol=0.05, cause="no")
+    failed = failure(lambda: expect(torch.tensor([1.06])).close(torch.tensor([1.0]), atol=0.05, cause="no"))
+    assert "tolerance 0 relative, 0.05 absolute" in failed.detail
+
+
+def test_between_refuses_nan_and_names_the_first_value_outside():
+    assert "the first at [1] is nan" in failure(
+        lambda: expect(torch.tensor([0.5, torch.nan, 3.0])).between(0, 1, cause="no")).detail
+    expect(torch.tensor([0.0, 1.0])).between(0, 1, cause="no")
+
+
+def test_is_finite_takes_the_authors_cause():
+    assert failure(lambda: expect(-torch.inf).is_finite(cause="The logarithm of zero.")).cause == "The logarithm of zero."
+
+
+def test_is_true_takes_only_true_itself():
+    assert expect(True).is_true(cause="no")
+    for value in (False, 1, EqualsEverything(), torch.tensor(True)):
+        assert failure(lambda: expect(value).is_true(cause="no")).cause
+
+
+def test_unpacks_counts_the_items_before_a_check_unpacks_them():
+    loss, gradient = expect((1.0, RIGHT)).unpacks(2)
+    assert loss == 1.0 and gradient is RIGHT
+    assert "has 3 items; 2 were asked for" in failure(lambda: expect((1, 2, 3)).unpacks(2)).cause
+    assert "a tuple of 2 was asked for" in failure(lambda: expect(RIGHT).unpacks(2)).cause
+
+
+def test_has_asks_on_about_one_entry_and_names_it():
+    failed = failure(lambda: expect({"bytes": 3}, "The answer").has("bytes").equals(4, cause="no"))
+    assert "The answer['bytes'] is 3, expected 4" in failed.detail
+    assert "has no 'flops'" in failure(lambda: expect({"bytes": 3}).has("flops")).cause
+
+
+def test_is_a_takes_the_exact_type():
+    assert expect(3).is_a(int) == 3
+    assert failure(lambda: expect(True).is_a(int)).cause and failure(lambda: expect(3).is_a(float)).cause
+
+
+def test_large_tensors_are_not_printed_whole():
+    failed = failure(lambda: expect(torch.zeros(100, 100)).equals(torch.ones(100, 100), cause="no"))
+    assert len(failed.detail) < 300 and "10000 of 10000 values differ" in failed.detail

@@ -1,0 +1,198 @@
+"""What an exercise's result says of right, wrong, broken and missing work; and of wrong tests that students write."""
+import json
+
+import pytest
+import torch
+
+from autograder.checks.protocol import (ExerciseResult, LocalStudent, StudentError, exercise, exercises_of, expect,
+                                        expect_catches, rng_for, run_exercise)
+from autograder.mistakes.registry import mistake
+
+
+def right(counts):
+    return counts / counts.sum()
+
+
+def run(made, function=None, name="shares", **more) -> ExerciseResult:
+    return run_exercise(made, LocalStudent({name: function} if function else {}), **more)
+
+
+def statuses(result: ExerciseResult) -> list[str]:
+    return [stage.status for stage in result.stages]
+
+
+def test_right_work_earns_every_point(shares):
+    result = run(shares, right)
+    assert result.earned == 3 and statuses(result) == ["passed", "passed"]
+
+
+def test_each_stage_earns_for_itself_and_the_first_failure_does_not_hide_the_rest(shares):
+    result = run(shares, lambda counts: torch.full_like(counts, 1 / len(counts)))
+    assert statuses(result) == ["passed", "wrong"] and result.earned == 1
+    result = run(shares, lambda counts: counts / 4)
+    assert statuses(result) == ["wrong", "passed"] and result.earned == 2
+    assert result.stages[0].cause == "The shares should add up to 1."
+
+
+class EqualsEverything(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return True
+
+    def __eq__(self, other):
+        return True
+
+
+@pytest.mark.parametrize("junk", [
+    EqualsEverything(), None, "1", 1.0, [], {}, (), torch.ones(()), torch.ones(0), torch.full((4,), torch.nan),
+    torch.ones(4, dtype=torch.int64), torch.ones(2, 2), object(), torch.full((2,), torch.nan)])
+def test_junk_earns_nothing_and_is_never_the_checkers_fault(shares, junk):
+    result = run(shares, lambda counts: junk)
+    assert result.earned == 0 and statuses(result) == ["wrong", "wrong"]
+    assert all(stage.cause.endswith(".") for stage in result.stages)
+
+
+def test_work_not_written_yet_is_told_from_work_that_is_missing_and_from_an_exception(shares):
+    def stub(counts):
+        raise NotImplementedError("replace this line with your code.")
+    result = run(shares, stub)
+    assert result.earned == 0 and set(statuses(result)) == {"not_attempted"}
+    assert result.stages[0].cause == "`shares` is not written yet: replace this line with your code."
+    assert run(shares).stages[0].cause.startswith("There is no function named `shares`")
+    result = run(shares, lambda counts: counts.nonsense)
+    assert statuses(result) == ["error", "error"] and "AttributeError" in result.stages[0].detail
+
+
+@pytest.mark.parametrize("kind", ["time", "memory", "killed"])
+def test_what_a_sandbox_reports_becomes_the_stages_status_with_a_sentence(shares, kind):
+    class Elsewhere(LocalStudent):
+        def perform(self, name, args, kwargs):
+            raise StudentError(kind, "after 10 s")
+    stage = run_exercise(shares, Elsewhere({})).stages[0]
+    assert stage.status == kind and stage.cause.startswith("Your code") and stage.detail == "after 10 s"
+
+
+def test_a_check_that_trips_is_a_fault_and_not_a_wrong_answer(fresh_registries):
+    made = exercise("99.trips", function="shares", points=1)
+
+    @made.stage("trips", points=1)
+    def test_trips(student):
+        expect(len(student.shares(1))).equals(1, cause="no")
+    assert statuses(run(made, lambda x: 5)) == ["fault"]
+
+
+def test_the_misconception_is_named_when_a_mistake_gives_exactly_the_same(shares):
+    @mistake("99.shares", "softmax", caught_by="values", loses=2, misconception="You took the softmax.")
+    def softmax(counts):
+        return torch.softmax(counts, 0)
+
+    @mistake("99.shares", "by-length", caught_by="sums", loses=3, misconception="You divided by the length.")
+    def by_length(counts):
+        return counts / len(counts)
+    written_otherwise = run(shares, lambda counts: counts.exp() / counts.exp().sum())
+    assert [stage.misconception for stage in written_otherwise.stages] == ["", "You took the softmax."]
+    assert [stage.misconception for stage in run(shares, lambda c: c / c.numel()).stages] == ["You divided by the length."] * 2
+    assert [stage.misconception for stage in run(shares, lambda c: c * 0).stages] == ["", ""]
+
+
+def test_a_right_mistake_is_never_blamed(shares):
+    @mistake("99.shares", "no-mistake", caught_by="values", loses=2, misconception="This is right.")
+    def no_mistake(counts):
+        return right(counts)
+    # Differs from the right answer by more than the check allows, by less than two answers may differ to be the same.
+    almost = run(shares, lambda counts: right(counts) + 5e-6, mistakes=None)
+    assert statuses(almost)[1] == "wrong" and [stage.misconception for stage in almost.stages] == ["", ""]
+
+
+def test_a_mistake_that_changes_its_argument_differs_from_one_that_does_not(fresh_registries):
+    made = exercise("99.inplace", function="f", points=1)
+
+    @made.stage("kept", points=1)
+    def test_the_argument_is_kept(student):
+        returned = student.call("f", torch.ones(2))
+        expect(returned.args[0], "The argument").equals(torch.ones(2), cause="The caller's tensor was changed.")
+        expect(returned.value).equals(torch.ones(2) * 3, cause="Not three times.")
+
+    @mistake("99.inplace", "twice", caught_by="kept", loses=1, misconception="You doubled in place.")
+    def twice(x):
+        return x.mul_(2)
+    assert run(made, lambda x: x.add_(x), name="f").stages[0].misconception == "You doubled in place."
+    plain = run(made, lambda x: x + x, name="f").stages[0]
+    assert plain.cause == "Not three times." and plain.misconception == ""
+
+
+def test_results_survive_json(shares):
+    result = run(shares, lambda counts: counts / 4)
+    assert ExerciseResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+def test_seeds_are_repeatable_and_differ_by_stage_student_and_secret():
+    def draw(*names, **more):
+        return torch.rand(1, generator=rng_for(*names, **more)).item()
+    assert draw("01.a", "s") == draw("01.a", "s")
+    others = {draw("01.a", "s"), draw("01.a", "t"), draw("01.a", "s", "ada"), draw("01.a", "s", "ada", secret=b"k")}
+    assert len(others) == 4
+
+
+def test_points_that_do_not_add_up_are_refused(fresh_registries):
+    made = exercise("99.sum", function="f", points=2)
+    made.stage("one", points=1)(lambda student: None)
+    with pytest.raises(ValueError, match="99.sum is worth 2 points, but its stages add up to 1"):
+        exercises_of("99")
+
+
+@pytest.mark.parametrize(("slip", "said"), [
+    ({"kind": "essay", "function": "f"}, "is not one of"), ({"kind": "manual", "function": "f"}, "has no function"),
+    ({}, "needs a function"), ({"function": "call"}, "already means something else")])
+def test_a_slip_in_a_declaration_is_refused_by_name(fresh_registries, slip, said):
+    with pytest.raises(ValueError, match=f"99.slip.*{said}"):
+        exercise("99.slip", points=1, **slip)
+
+
+@pytest.fixture
+def judge(fresh_registries):
+    """The exercise of writing a test for `shares`: right ones pass (1 point), wrong ones are caught (2 points)."""
+    made = exercise("99.judge", function="judge", points=3, kind="write-test")
+
+    @made.stage("right", points=1)
+    def test_right_ones_pass(student, rng):
+        expect_catches(student.judge, right=[right, lambda c: c * (1 / c.sum())], rng=rng, cause="")
+
+    @made.stage("wrong", points=2)
+    def test_wrong_ones_are_caught(student, rng):
+        expect_catches(student.judge, right=[right], wrong=[lambda c: c / len(c)], rng=rng, cause="A wrong sum gets through.")
+    return made
+
+
+def a_good_test(f):
+    assert abs(f(torch.tensor([1.0, 2.0])).sum() - 1) < 1e-4
+
+
+def test_a_good_test_earns_everything_whether_it_asserts_or_returns_false(judge):
+    assert run(judge, a_good_test, "judge").earned == 3
+    assert run(judge, lambda f: bool(abs(f(torch.ones(3) * 2).sum() - 1) < 1e-4), "judge").earned == 3
+
+
+def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
+    result = run(judge, lambda f: None, "judge")
+    assert result.earned == 1 and result.stages[1].cause == "A wrong sum gets through."
+    result = run(judge, lambda f: False, "judge")
+    assert result.earned == 0 and result.stages[1].cause == "Your test rejects a correct implementation."
+
+
+def test_a_test_that_crashes_is_an_exception_and_not_a_catch(judge):
+    result = run(judge, lambda f: f(torch.ones(2)).nonsense, "judge")
+    assert statuses(result) == ["error", "error"] and "nonsense" in result.stages[1].detail
+
+
+def test_a_test_that_counts_its_calls_does_not_get_through_for_most_seeds(judge):
+    def counter():
+        calls = []
+
+        def judge(f):
+            calls.append(1)
+            return len(calls) % 2 == 1      # right, wrong, right, wrong: the order of a naive grader
+        return judge
+    earned = [run_exercise(judge, LocalStudent({"judge": counter()}),
+                           lambda stage, seed=seed: rng_for(stage, str(seed))).stages[1].earned for seed in range(20)]
+    assert sum(earned) <= 2 * 8
