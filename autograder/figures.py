@@ -3,10 +3,13 @@
     from autograder.figures import figure
     figure("window-counts", data, caption="...", alt="...")
 
+and, for a still picture, `picture(matplotlib_figure, caption="...", alt="...")`.
+
 The drawing is book/assets/figures/NAME.js; the format of `data` stands at the top of that file. In a page of the
 book the call gives a <figure> with a still picture, the data as inert JSON and the caption; the page's script takes
 over when there is one. In a live notebook it gives an anywidget that wraps the same script.
 """
+import hashlib
 import html
 import json
 import math
@@ -86,6 +89,32 @@ def figure(name: str, data: dict, caption: str, alt: str, still=None) -> Figure:
     data = _plain(data, name)
     svg = stills.draw(name, data) if still is None else still if isinstance(still, str) else stills.to_svg(still, name)
     return Figure(name, data, caption.strip(), alt.strip(), svg)
+
+
+class Picture:
+    """A still matplotlib figure with alt text and caption, shown as SVG in the course's colours."""
+
+    def __init__(self, svg: str, caption: str, alt: str):
+        self.svg, self.caption, self.alt = svg, caption, alt
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        # the ground is the page's own in the book, and white in a notebook that has no palette
+        return {"text/plain": f"{self.alt}\n{self.caption}", "text/html":
+                '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
+                f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
+                f"<figcaption>{_inline(self.caption)}</figcaption></figure>"}
+
+
+def picture(drawing, caption: str, alt: str) -> Picture:
+    """A still picture from a matplotlib figure drawn under `stills.course_style()`, as the last value of a cell.
+
+    alt: what the picture shows, for those who cannot see it. Raises FigureError if caption or alt is empty.
+    """
+    for label, text in (("caption", caption), ("alt", alt)):
+        if not isinstance(text, str) or not text.strip():
+            raise FigureError(f"picture: {label} is {text!r}; say what the reader should see")
+    mark = f"picture-{hashlib.sha256(alt.encode()).hexdigest()[:8]}"  # ids must differ between pictures of a page
+    return Picture(stills.to_svg(drawing, mark), caption.strip(), alt.strip())
 
 
 def widget_module(name: str) -> str:

@@ -12,7 +12,7 @@
 window.w2s.register("bank-neighbours", function (stage, data, tools) {
   "use strict";
   const { el, svg, choice, select, animate, onWidth } = tools;
-  const hues = ["blue", "orange", "green"], top = 58, line = 19;
+  const hues = ["blue", "orange", "green"], top = 72, line = 19;
   let width = 560, word = data.words[0], method = data.methods[0].key, shown = new Map(), stop = () => {};
 
   const shapes = [() => svg("circle", { r: 5.5 }), () => svg("rect", { x: -5, y: -5, width: 10, height: 10 }),
@@ -22,6 +22,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
     const k = data.senses[word].indexOf(sense);
     return k < 0 ? { hue: "grey", shape: shapes[3] } : { hue: hues[k], shape: shapes[k] };
   };
+  const narrow = () => width / columns().length < 150;  // a phone: no room for the cosines beside the words
   const list = () => (data.neighbours[word] || {})[method] || [];
   const longest = Math.max(...data.words.flatMap((w) => Object.values(data.neighbours[w] || {}).map((l) => l.length)), 1);
 
@@ -39,7 +40,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
       const wanted = top + 12 + (best - item.cosine) / (best - worst || 1) * (longest * line - line);
       const y = Math.max(wanted, floor[k] || 0);
       floor[k] = y + line;
-      out.set(item.word, { x: k * lane + 22, y, item });
+      out.set(item.word, { x: k * lane + (narrow() ? 14 : 22), y, item });
     }
     const over = Math.max(0, ...Object.values(floor).map((y) => y - line - (height - 26)));
     if (over) for (const spot of out.values()) spot.y -= over * (spot.y - top) / (height - top);
@@ -52,9 +53,10 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
     names.forEach((name, k) => {
       const { hue, shape } = style(name), n = list().filter((item) => item.sense === name).length;
       ground.append(svg("rect", { class: `w2s-lane hue-${hue}`, x: k * lane + 3, y: 4, width: lane - 6, height: height - 8, rx: 6 }));
-      const mark = svg("g", { class: `w2s-mark hue-${hue}`, transform: `translate(${k * lane + 22} 27)` }, shape());
-      ground.append(mark, svg("text", { class: `w2s-lane-name hue-${hue}`, x: k * lane + 35, y: 32 }, name));
-      ground.append(svg("text", { class: "w2s-lane-count", x: (k + 1) * lane - 16, y: 32 }, String(n)));
+      const mark = svg("g", { class: `w2s-mark hue-${hue}`, transform: `translate(${k * lane + (narrow() ? 14 : 22)} 27)` }, shape());
+      const x = k * lane + (narrow() ? 26 : 35);
+      ground.append(mark, svg("text", { class: `w2s-lane-name hue-${hue}`, x, y: 32 }, name));
+      ground.append(svg("text", { class: "w2s-lane-count", x, y: 51 }, `${n} of ${list().length}`));
     });
   }
 
@@ -67,7 +69,8 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
       const { hue, shape } = style(spot.item.sense), before = old.get(name);
       if (before) before.node.remove();
       const node = svg("g", { class: `w2s-neighbour hue-${hue}` }, shape(),
-        svg("text", { x: 13, y: 5 }, name, svg("tspan", { class: "w2s-cosine", dx: 6 }, spot.item.cosine.toFixed(2).replace("0.", "."))));
+        svg("text", { x: 12, y: 5 }, name,
+          narrow() ? "" : svg("tspan", { class: "w2s-cosine", dx: 6 }, spot.item.cosine.toFixed(2).replace("0.", "."))));
       items.append(node);
       next.set(name, { node, x: spot.x, y: spot.y, fromX: before ? before.x : spot.x, fromY: before ? before.y : spot.y + 24, fresh: !before });
     }

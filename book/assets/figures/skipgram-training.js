@@ -39,7 +39,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const nodes = data.words.map((word, k) => {
     const trail = svg("polyline", { class: "w2s-trail" });
     trails.append(trail);
-    const label = svg("text", { class: "w2s-word", y: -9 }, word);
+    const label = svg("text", { class: "w2s-word" }, word);
     const node = svg("g", { class: `w2s-dot hue-${hues[Math.max(0, kind(k)) % 4]}` }, shape(kind(k)), label);
     dots.append(node);
     return { node, trail, label };
@@ -54,15 +54,31 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const reading = svg("text", { class: "w2s-axis-label" });
   picture.append(axis, curve, name, cursor, reading);
 
+  /* Where each label goes: above, right, left or below its mark, whichever touches least of what is already there. */
+  function labels(placed) {
+    const taken = placed.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    const shot = shots[at], weight = (word) => (word === shot.center ? 0 : shot.contexts.includes(word) ? 1 : shot.negatives.includes(word) ? 2 : 3);
+    const order = data.words.map((_, k) => k).sort((a, b) => weight(data.words[a]) - weight(data.words[b]) || a - b);
+    for (const k of order) {
+      const [x, y] = placed[k], long = 7.6 * data.words[k].length;
+      const spots = [[0, -10, "middle", x - long / 2], [11, 5, "start", x + 11], [-11, 5, "end", x - 11 - long], [0, 20, "middle", x - long / 2]];
+      const scored = spots.map(([dx, dy, anchor, left]) => {
+        const box = [left, y + dy - 11, left + long, y + dy + 3];
+        const touched = taken.filter((b, i) => i !== k && box[0] < b[2] && box[2] > b[0] && box[1] < b[3] && box[3] > b[1]).length;
+        return { dx, dy, anchor, box, cost: touched + (box[0] < 0 || box[2] > width ? 5 : 0) };
+      });
+      const best = scored.reduce((a, b) => (b.cost < a.cost ? b : a));
+      taken.push(best.box);
+      for (const [key, value] of Object.entries({ x: best.dx, y: best.dy, "text-anchor": best.anchor })) nodes[k].label.setAttribute(key, value);
+    }
+  }
+
   let at = 0, now = shots[0].positions, stop = () => {};
   function paint(positions) {
     now = positions;
     const shot = shots[at], placed = positions.map(place);
-    nodes.forEach(({ node, label }, k) => {
-      const [x, y] = placed[k];
-      node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
-      label.setAttribute("text-anchor", x < 70 ? "start" : x > width - 70 ? "end" : "middle");
-    });
+    nodes.forEach(({ node }, k) => node.setAttribute("transform", `translate(${placed[k].map((v) => v.toFixed(1)).join(" ")})`));
+    labels(placed);
     forces.replaceChildren();
     const from = data.words.indexOf(shot.center);
     if (from < 0) return;

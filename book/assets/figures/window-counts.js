@@ -38,7 +38,8 @@ window.w2s.register("window-counts", function (stage, data, tools) {
   const text = el("div", { class: "w2s-sentences" }, ...lines);
 
   const head = 74, cell = 26, side = head + size * cell + 4;
-  const picture = svg("svg", { viewBox: `0 0 ${side} ${side}`, class: "w2s-matrix", role: "img" });
+  const picture = svg("svg", { viewBox: `0 0 ${side} ${side}`, class: "w2s-matrix", role: "img",
+    style: `max-width: ${Math.round(side * 1.1)}px` });
   const title = svg("title", {});
   picture.append(title);
   const band = { row: svg("rect", { class: "w2s-band", x: 0, width: side, height: cell }),
