@@ -1,0 +1,17 @@
+"""From text to ids and back: everything between a string and the first embedding.
+
+In the order in which a text meets them:
+
+    normalizers      make texts that should look alike be alike
+    pretokenizers    cut the text into words
+    bpe, byte_level, wordpiece, unigram    cut words into tokens; `*_training` learn how
+    encoding         pairs, special tokens, truncation, padding
+    tokenizer        all of that in one object, with offsets
+    files            the files in which published models keep it
+    byte_models      models that see bytes or code points, and need none of it
+
+This package imports no torch.
+"""
+from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
+
+__all__ = ["Piece", "TokenizerError", "Vocabulary"]
