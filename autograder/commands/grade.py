@@ -1,0 +1,47 @@
+"""`course grade`: grade a folder of submissions in the sandbox."""
+import argparse
+from pathlib import Path
+
+SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `course grade`."""
+    parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
+                        help="a folder of STUDENT/ASSIGNMENT/NOTEBOOK.ipynb or of STUDENT.zip, or one zip of the class")
+    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
+    parser.add_argument("--course-root", type=Path, default=Path("_build/course"), metavar="DIR",
+                        help="nbgrader's course root, made if it is not there (default: _build/course)")
+    parser.add_argument("--report", type=Path, default=Path("_build/report"), metavar="DIR",
+                        help="where grades.csv and the class report go (default: _build/report)")
+    parser.add_argument("--regrade", action="store_true", help="grade everything again and print what changed")
+    parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
+    parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
+    parser.add_argument("--allow-unsafe", action="store_true",
+                        help="with --backend process: run submissions without isolation, as yourself")
+    parser.epilog = ("A second run grades only what changed. Isolation is required: `course doctor` says what this "
+                     "machine has.")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 when everything was graded, 1 when some submission needs a person."""
+    from autograder.classroom import grade_class, grade_sample_class
+    from autograder.errors import CourseError
+    from autograder.sandbox import choose_backend
+    from autograder.schedule import show_progress
+
+    if args.jobs < 1:
+        raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    if args.sample:
+        summary = grade_sample_class(args.course_root, args.jobs, args.allow_unsafe, args.report, show_progress)
+    elif args.submissions is None:
+        raise CourseError("which submissions? Give their folder, or --sample for the sample class")
+    else:
+        backend = choose_backend(args.backend, allow_unsafe=args.allow_unsafe)
+        summary = grade_class(args.submissions, args.assignment, args.course_root, args.report, args.jobs,
+                              args.regrade, backend, show_progress)
+    for line in summary.changed:
+        print(f"changed    {line}")
+    print("\n".join(summary.lines()))
+    return 1 if summary.people and not args.sample else 0

@@ -1,0 +1,23 @@
+"""`course report`: feedback, grades.csv and class report again, after grading by hand."""
+import argparse
+from pathlib import Path
+
+SUMMARY = "write the class report from the records of the last grading"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `course report`."""
+    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--course-root", type=Path, default=Path("_build/course"), metavar="DIR",
+                        help="the course root that `course grade` used (default: _build/course)")
+    parser.add_argument("--report", type=Path, default=Path("_build/report"), metavar="DIR",
+                        help="where grades.csv and the page go (default: _build/report)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0; a missing record is a CourseError."""
+    from autograder.classroom import rewrite
+
+    grades, page = rewrite(args.course_root, args.report, args.assignment)
+    print(f"grades     {grades}\nreport     {page}")
+    return 0

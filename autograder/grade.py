@@ -1,0 +1,263 @@
+"""One submission to one verdict.
+
+A verdict is a record: what was handed in (a hash), which checks judged it (a hash), the seeds (by id), the isolation,
+and what came of each behaviour. Two runs with the same hashes and secret give the same points. A failure of the
+grader is never a student's zero: it is tried once more and then waits for a human, and so does a submission that
+cannot be read.
+"""
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from autograder.errors import CourseError
+from autograder.intake import IntakeError, fingerprint, read_cells
+from autograder.submissions import Submission
+from autograder.transplant import Transplant, transplant
+
+SCHEMA = 1
+SECRET_FILE = ".course-secret"
+MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
+
+
+@dataclass
+class Verdict:
+    """The record of one graded submission; `to_json` and `from_json` keep it exactly.
+
+    results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what a person must
+    decide; such an exercise has no points yet. own: the student's sources by grade id. seconds: wall clock, all tries.
+    """
+
+    student: str
+    assignment: str
+    submission: str
+    checks: str
+    tier: str = "none"
+    seed_ids: dict[str, str] = field(default_factory=dict)
+    results: list[dict] = field(default_factory=list)
+    human: list[dict] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    cell_errors: list[str] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    timestamp: str | None = None
+    seconds: float = 0.0
+    tries: int = 1
+    schema: int = SCHEMA
+
+    def to_json(self) -> dict:
+        """Plain dictionaries and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict) -> "Verdict":
+        """The inverse of `to_json`. Raises TypeError for another schema's fields."""
+        return cls(**record)
+
+    def waits(self, exercise: str) -> str:
+        """Why a human must decide on this exercise, or ""."""
+        return next((one["reason"] for one in self.human if one["exercise"] in (None, exercise)), "")
+
+    @property
+    def readable(self) -> bool:
+        """Whether there was a notebook to grade at all."""
+        return not any(one["exercise"] is None for one in self.human)
+
+
+class Assignment:
+    """What grading needs of one assignment: its name, its exercises, the pristine notebook, the checks' hash."""
+
+    def __init__(self, name: str):
+        from autograder.catalogue import assignment
+
+        self.entry = assignment(name)
+        self.name, self.number = self.entry.name, self.entry.number
+
+    @cached_property
+    def pristine(self):
+        """The notebook as students get it."""
+        from autograder.catalogue import pristine_notebook
+
+        return pristine_notebook(self.name)
+
+    @property
+    def exercises(self) -> dict:
+        """Exercises by id, in the notebook's order, manual ones included."""
+        return self.entry.exercises
+
+    @cached_property
+    def checks_hash(self) -> str:
+        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook."""
+        import autograder
+        import reference_impl
+
+        here, reference = Path(autograder.__file__).parent, Path(reference_impl.__file__).parent
+        files = [here / name for name in ("grade.py", "intake.py", "magics.py", "transplant.py")]
+        for folder in (here / "checks", here / "mistakes", here / "sandbox", reference):
+            files += sorted(folder.rglob("*.py"))
+        digest = hashlib.sha256()
+        for file in files:
+            digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+        digest.update(json.dumps(self.pristine, sort_keys=True).encode())
+        return digest.hexdigest()
+
+
+@lru_cache(maxsize=8)
+def load_assignment(name: str) -> Assignment:
+    """The assignment by number or name, once per process."""
+    return Assignment(name)
+
+
+def course_secret(course_root: Path) -> bytes:
+    """The secret that seeds hidden inputs; made on first use, readable by its owner only.
+
+    Raises CourseError when others can read the file: then the seeds are no secret.
+    """
+    path = course_root / SECRET_FILE
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise CourseError(f"{path} can be read by others; run `chmod 600 {path}`, or delete it to draw a new one") \
+                from None
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def seed_id(secret: bytes, student: str, exercise: str) -> str:
+    """A name for the seeds of one student and exercise, which tells nothing about them."""
+    return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def grade_submission(submission: Submission, assignment: Assignment, secret: bytes,
+                     backend: object = None) -> Verdict:
+    """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
+
+    backend: a sandbox backend; default the strongest one here. Raises CourseError when there is none.
+    """
+    from autograder.sandbox import choose_backend
+
+    started, backend = time.monotonic(), backend or choose_backend()
+    try:
+        data = submission.read()
+        cells = read_cells(data)
+    except IntakeError as error:
+        data = None if submission.problem else _whatever_is_there(submission)
+        verdict = _unread(submission, assignment, str(error), data)
+    else:
+        verdict = Verdict(submission.student, assignment.name, fingerprint(data), assignment.checks_hash,
+                          timestamp=submission.timestamp)
+        work = transplant(assignment.pristine, cells)
+        verdict.ignored = [*submission.notes, *work.ignored]
+        verdict.own, verdict.added = work.own, work.added
+        verdict.seed_ids = {one: seed_id(secret, submission.student, one) for one in assignment.exercises}
+        for verdict.tries in (1, 2):
+            _judge(verdict, work, assignment, secret, backend)
+            if not any(_faulty(result) for result in verdict.results):
+                break
+        _ask_humans(verdict, work)
+    verdict.seconds = round(time.monotonic() - started, 2)
+    return verdict
+
+
+def _whatever_is_there(submission: Submission) -> bytes | None:
+    try:
+        return submission.read()
+    except IntakeError:
+        return None
+
+
+def placeholder(problem: str) -> bytes:
+    """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
+    return f"This submission could not be read: {problem}\n".encode()
+
+
+def _unread(submission: Submission, assignment: Assignment, problem: str, data: bytes | None) -> Verdict:
+    sha = fingerprint(placeholder(problem) if data is None else data)
+    return Verdict(submission.student, assignment.name, sha, assignment.checks_hash,
+                   human=[{"exercise": None, "reason": f"The submission could not be read: {problem}."}],
+                   ignored=list(submission.notes), timestamp=submission.timestamp)
+
+
+def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, backend: object) -> None:
+    """Run every exercise with checks on the student's cells, and put the results into the verdict."""
+    from autograder.checks.protocol import rng_for, run_exercise
+    from autograder.patience import Patient
+    from autograder.sandbox import Cell, Limits, open_student
+
+    checked = [one for one in assignment.exercises.values() if one.stages]
+    withhold = sorted({module for one in checked for module in one.withhold})
+    cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
+    try:
+        with open_student(cells, withhold, Limits(restarts=Patient.DEATHS * len(checked)), backend=backend) as student:
+            patient = Patient(student)
+            results = [run_exercise(one, patient, lambda stage, one=one: rng_for(
+                one.id, stage, verdict.student, secret=secret)) for one in checked]
+            verdict.tier = backend.name
+            verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
+                                   for error in student.cell_errors][:20]
+        verdict.results = [_cut(result.to_json()) for result in results]
+    except Exception as error:      # a fault of ours, whatever it is, must not end the batch
+        reason = f"{type(error).__name__}: {error}"
+        verdict.results = [{"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
+            {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault", "cause":
+             "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
+            for one in checked]
+
+
+def _faulty(result: dict) -> bool:
+    return any(stage["status"] == "fault" for stage in result["stages"])
+
+
+def _ask_humans(verdict: Verdict, work: Transplant) -> None:
+    for result in verdict.results:
+        short = result["exercise"].split(".", 1)[1]
+        if _faulty(result):
+            verdict.human.append({"exercise": result["exercise"], "reason":
+                                  "The checker failed twice on this exercise; no points were decided."})
+        elif short in work.too_long:
+            verdict.human.append({"exercise": result["exercise"], "reason":
+                                  "The cell is longer than what is read; no points were decided."})
+
+
+def _cut(result: dict) -> dict:
+    for stage in result["stages"]:
+        for key in ("cause", "detail", "misconception"):
+            stage[key] = _short(stage[key])
+    return result
+
+
+def _short(text: str) -> str:
+    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text[:MAX_TEXT + 1])
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + " ..."
+
+
+def record_path(course_root: Path, assignment: str, student: str) -> Path:
+    """Where the verdict of one student lies."""
+    return course_root / "verdicts" / assignment / f"{student}.json"
+
+
+def save_verdict(course_root: Path, verdict: Verdict) -> Path:
+    """Write the record whole or not at all."""
+    path = record_path(course_root, verdict.assignment, verdict.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def load_verdict(course_root: Path, assignment: str, student: str) -> Verdict | None:
+    """The record, or None when there is none that this version can read."""
+    try:
+        record = json.loads(record_path(course_root, assignment, student).read_text(encoding="utf-8"))
+        return Verdict.from_json(record) if record.get("schema") == SCHEMA else None
+    except (OSError, ValueError, TypeError):
+        return None
