@@ -433,19 +433,21 @@ check(keep_probability)
 # ## 6. Write the test
 #
 # - **What it is for**: a wrong keep probability does not crash. It just makes vectors a little worse, and nobody notices. A test does.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
 # - **Needs**: exercise 5, `assert`.
 # - **Paper**: Mikolov et al. (2013b), section 2.3.
 #
 # **The idea.** Now you are the one who checks.
-# Somebody hands you a function `candidate(counts, threshold)` that claims to be exercise 5. Write a test that is silent when it is right, and fails an `assert` when it is wrong.
+# Somebody hands you a function `candidate(counts, threshold)` that claims to be exercise 5.
+# Write a test that stays silent when it is right and fails an `assert` when it is wrong.
 #
 # Your test is run on two right functions and on eight wrong ones. You don't see their code.
+# The wrong ones come in four kinds, two of each, and a kind earns a point when your test stops both:
 #
-# | points | for |
-# | --- | --- |
-# | 1 | your test lets both right functions pass |
-# | 1 each | it stops the two wrong ones with a wrong *formula*; with wrong *shares*; with a wrong *limit at 1*; that confuse *keep and drop* |
+# - a wrong *formula*;
+# - wrong *shares*;
+# - a wrong *limit at 1*;
+# - *keep and drop* confused.
 #
 # A test that complains about a right function earns nothing: everybody would switch it off.
 #
@@ -455,8 +457,8 @@ check(keep_probability)
 # **Mind**
 #
 # - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about `1e-4`.
-# - Fail by `assert`, or by raising `AssertionError`. Another exception means that your test is broken, not that the candidate is.
-# - A wrong function may return strange numbers. It always returns a float32 tensor of the right shape.
+# - Complain with `assert`. Any other exception means that your test is broken, not the candidate.
+# - The values of a wrong function may be strange, but they are always a float32 tensor of the right shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -498,7 +500,7 @@ def test_keep(candidate: Callable[[Tensor, float], Tensor]) -> None:
     assert torch.allclose(all_rare, torch.ones(3), atol=1e-4), f"rare words are always kept, got {all_rare}"
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_keep-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "test_keep-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check(test_keep)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "noise_distribution-card", "locked": true, "schema_version": 3, "solution": false, "task": false}

@@ -1,0 +1,31 @@
+"""Random sizes and values for checks, each from the stage's own generator.
+
+Small names, because every stage uses them: `whole(rng, 2, 5)` is an int, the others are float32 tensors.
+"""
+import torch
+from torch import Tensor
+
+
+def whole(rng: torch.Generator, low: int, high: int) -> int:
+    """A whole number from `low` to `high`, both included."""
+    return int(torch.randint(low, high + 1, (), generator=rng))
+
+
+def counts(rng: torch.Generator, low: int, high: int, *shape: int) -> Tensor:
+    """Whole numbers from `low` to `high`, both included, as int64."""
+    return torch.randint(low, high + 1, shape, generator=rng)
+
+
+def uniform(rng: torch.Generator, low: float, high: float, *shape: int) -> Tensor:
+    """Numbers spread evenly between `low` and `high`."""
+    return low + (high - low) * torch.rand(shape, generator=rng)
+
+
+def normal(rng: torch.Generator, *shape: int) -> Tensor:
+    """Standard normal numbers."""
+    return torch.randn(shape, generator=rng)
+
+
+def distinct(rng: torch.Generator, number: int, below: int) -> list[int]:
+    """`number` different whole numbers from 0 to `below` - 1, in random order."""
+    return torch.randperm(below, generator=rng)[:number].tolist()

@@ -1,0 +1,78 @@
+"""Implementations of the keep probability that a student's test must tell apart (exercise 01.test_keep).
+
+Each has the signature `(counts, threshold)` and returns a float32 tensor of the shape of `counts`. RIGHT holds two
+correct ones, WRONG the mistakes by kind. A student never sees this code.
+"""
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Candidate = Callable[[Tensor, float], Tensor]
+
+
+def shares(counts: Tensor) -> Tensor:
+    """The share of each word in the text, in float32."""
+    return counts.float() / counts.sum()
+
+
+def root(counts: Tensor, threshold: float) -> Tensor:
+    """Right: the square root, cut at 1."""
+    return (threshold / shares(counts)).sqrt().clamp(max=1)
+
+
+def exponential(counts: Tensor, threshold: float) -> Tensor:
+    """Right: by logarithms in float64, so that the last digit differs."""
+    share = counts.double() / counts.double().sum()
+    return torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0)).float()
+
+
+def without_root(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong formula: t / f without the square root."""
+    return (threshold / shares(counts)).clamp(max=1)
+
+
+def released_program(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong formula here: the released C program adds t / f to the root, the paper does not."""
+    ratio = threshold / shares(counts)
+    return (ratio.sqrt() + ratio).clamp(max=1)
+
+
+def raw_counts(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong shares: the counts themselves."""
+    return (threshold / counts.float()).sqrt().clamp(max=1)
+
+
+def share_of_largest(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong shares: relative to the most frequent word instead of to the text."""
+    return (threshold * counts.max() / counts.float()).sqrt().clamp(max=1)
+
+
+def no_limit(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong limit: rare words get more than 1."""
+    return (threshold / shares(counts)).sqrt()
+
+
+def rare_never(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong limit: words below the threshold get 0 instead of 1."""
+    share = shares(counts)
+    return torch.where(share > threshold, (threshold / share).sqrt(), torch.zeros_like(share))
+
+
+def discard(counts: Tensor, threshold: float) -> Tensor:
+    """Confuses keep and drop: the probability of discarding, as the paper prints it."""
+    return 1 - root(counts, threshold)
+
+
+def upside_down(counts: Tensor, threshold: float) -> Tensor:
+    """Confuses keep and drop: the fraction is turned round, so that frequent words stay and rare ones go."""
+    return (shares(counts) / threshold).sqrt().clamp(max=1)
+
+
+RIGHT: list[Candidate] = [root, exponential]
+WRONG: dict[str, list[Candidate]] = {
+    "formula": [without_root, released_program],
+    "shares": [raw_counts, share_of_largest],
+    "limit": [no_limit, rare_never],
+    "keep-or-drop": [discard, upside_down],
+}
