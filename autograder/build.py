@@ -25,8 +25,8 @@ CODE_STUB = 'raise NotImplementedError("replace this line with your code.")'
 TEXT_STUB = "*Write your answer here.*"
 
 
-def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EXERCISES) -> Path:
-    """Make the student notebook of one assignment and return its path.
+def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EXERCISES, register: bool = True) -> Path:
+    """Make the student notebook of one assignment and return its path; `register` it in the gradebook too.
 
     Raises CourseError when notebook and checks disagree, when nbgrader refuses, or when a solution would leak.
     """
@@ -35,7 +35,7 @@ def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EX
         raise CourseError(f"{one.path}: " + "; ".join(problems))
     source = course_root / "source" / one.name / f"{one.name}.ipynb"
     write_notebook(source_notebook(one), source)
-    release = generate(one.name, course_root)
+    release = generate(one.name, course_root, register)
     leaked = leaks(one, release.parent)
     if leaked:
         raise CourseError("a solution would reach the students: " + "; ".join(leaked))
@@ -50,7 +50,7 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     if not committed.exists():
         return f"{committed} does not exist; `course build {one.number}` makes it"
     with tempfile.TemporaryDirectory() as folder:
-        fresh = build(one, Path(folder, "course"), Path(folder, "exercises"))
+        fresh = build(one, Path(folder, "course"), Path(folder, "exercises"), register=False)
         same = filecmp.cmp(committed, fresh, shallow=False)
     leaked = leaks(one, committed.parent)
     if leaked:
@@ -70,12 +70,19 @@ def source_notebook(one: Assignment) -> NotebookNode:
     return notebook
 
 
-def generate(name: str, course_root: Path) -> Path:
+def generate(name: str, course_root: Path, register: bool = True) -> Path:
     """Run `nbgrader generate_assignment` for one assignment; returns the release notebook."""
     from nbgrader.apps import NbGraderAPI   # takes 1 s
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.preprocessors import SaveCells
 
+    config = course_config(course_root)
+    if not register:
+        config.GenerateAssignment.no_database = True
+        config.GenerateAssignment.preprocessors = [
+            step for step in GenerateAssignment.preprocessors.default() if step is not SaveCells]
     with interpreter_on_path():
-        result = NbGraderAPI(config=course_config(course_root)).generate_assignment(name)
+        result = NbGraderAPI(config=config).generate_assignment(name)
     release = course_root / "release" / name / f"{name}.ipynb"
     if not result["success"] or not release.exists():
         raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('log')}")

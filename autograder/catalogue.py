@@ -98,6 +98,8 @@ class Assignment:
         return list(self._problems())
 
     def _problems(self) -> Iterator[str]:
+        ids = [grade_id_of(cell) for cell in self.notebook.cells if grade_id_of(cell)]
+        yield from (f"the grade_id {id} stands on {ids.count(id)} cells" for id in self.cells if ids.count(id) > 1)
         for id, one in self.exercises.items():
             name = id.split(".", 1)[1]
             if name not in self.cells:

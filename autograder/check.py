@@ -53,7 +53,7 @@ def find(target: Callable | str) -> Exercise:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        ids = ", ".join(f'check("{one.id}")' for one in matches)
+        ids = ", ".join(f'check("{one.id}")' for one in sorted(matches, key=lambda one: one.id))
         raise LookupError(f"Several exercises have a function `{name}`; say which: {ids}.")
     known = ", ".join(sorted(one.function for one in EXERCISES.values() if one.function))
     raise LookupError(f"No exercise has a function named `{name}`. The functions that can be checked are {known}.")

@@ -1,0 +1,137 @@
+"""check(): what a student sees in a terminal and in Jupyter, when the work passes and when it does not."""
+import re
+
+import nbformat
+import pytest
+import torch
+from nbclient import NotebookClient
+
+from autograder.check import check
+from autograder.checks.protocol import exercise
+
+
+def stubbed(counts):
+    raise NotImplementedError("replace this line with your code.")
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+def test_the_points_come_back_as_a_float(shares, capsys):
+    points = check(named("shares", lambda counts: counts / counts.sum()))
+    assert points == 3.0 and type(points) is float
+    assert "99.shares: 3 of 3 points" in capsys.readouterr().out
+
+
+def test_a_terminal_shows_the_cause_before_the_numbers_and_marks_where_to_start(shares, capsys):
+    assert check(named("shares", lambda counts: counts / 4)) == 2.0
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[1].split() == ["sums", "0/1", "not", "yet", "<-", "start", "here"]
+    assert lines[2].strip() == "The shares should add up to 1." and "expected 1" in lines[3]
+    assert "values  2/2  passed" in lines[-3] and "Read: 99-none/page.html#shares" in lines[-2]
+
+
+def test_the_same_reason_is_said_once(shares, capsys):
+    assert check(named("shares", stubbed)) == 0.0
+    out = capsys.readouterr().out
+    assert out.count("is not written yet") == 1 and "As above." in out
+
+
+def test_an_exercise_can_be_named_and_is_run_on_the_callers_functions(fresh_registries, capsys):
+    made = exercise("99.tripled", function="tripled_here", points=1)
+
+    @made.stage("three", points=1)
+    def test_three(student):
+        assert student.tripled_here(1) == 3
+    assert check("99.tripled") == 1.0
+
+
+def tripled_here(x):
+    return 3 * x
+
+
+@pytest.mark.parametrize(("target", "said"), [
+    (len, "No exercise has a function named `len`"), ("99.nothing", "There is no exercise '99.nothing'"),
+    (torch.ones(2), "Leave out the parentheses"), (None, "wants the function itself"), (3.0, "wants the function itself")])
+def test_a_wrong_target_is_explained_and_earns_nothing(shares, capsys, target, said):
+    assert check(target) == 0.0
+    assert said in capsys.readouterr().out
+
+
+def test_a_name_that_two_exercises_share_asks_which(shares, capsys):
+    exercise("98.other", function="shares", points=1)
+    assert check(named("shares", lambda counts: counts)) == 0.0
+    assert 'say which: check("98.other"), check("99.shares")' in capsys.readouterr().out
+
+
+def test_an_interrupted_check_gives_a_sentence_and_no_traceback(shares, capsys):
+    def interrupted(counts):
+        raise KeyboardInterrupt
+    assert check(named("shares", interrupted)) == 0.0
+    assert "was interrupted" in capsys.readouterr().out
+
+
+EXERCISE = '''
+import torch
+from autograder.check import check
+from autograder.checks.protocol import exercise, expect
+from autograder.mistakes.registry import mistake
+
+made = exercise("99.double", function="double", points=2, see="99-none/page#double")
+
+@made.stage("two", points=1)
+def test_two(student):
+    expect(student.double(torch.ones(2))).equals(torch.ones(2) * 2, cause="Twice <one> is two.")
+
+@made.stage("half", points=1)
+def test_half(student):
+    expect(student.double(torch.ones(2) / 2)).equals(torch.ones(2), cause="Twice a half is one.")
+
+@mistake("99.double", "square", caught_by="two", loses=2, misconception="You squared.")
+def square(x):
+    return x * x
+'''
+
+
+@pytest.fixture(scope="module")
+def ran() -> list:
+    """The cells of a notebook that a real Jupyter kernel ran: a passing check, a failing one, one that raises."""
+    sources = [EXERCISE, "def double(x):\n    return x + x", "check(double)",
+               "def double(x):\n    return x ** 2", "check(double)",
+               "def helper(x):\n    return x.reshape(5)\n\ndef double(x):\n    return helper(x)", "check(double)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return notebook.cells
+
+
+def table_and_points(cell) -> tuple[str, str, str]:
+    """The displayed table as HTML and as text, and the value of the cell."""
+    shown, value = cell.outputs
+    assert shown.output_type == "display_data" and value.output_type == "execute_result"
+    return shown.data["text/html"], shown.data["text/plain"], value.data["text/plain"]
+
+
+def test_jupyter_shows_a_table_with_caption_and_scoped_headers_and_the_cell_is_the_points(ran):
+    html, text, points = table_and_points(ran[2])
+    assert points == "2.0"      # what nbgrader reads as partial credit
+    assert "<caption" in html and "99.double: 2 of 2 points" in html
+    assert html.count("scope='col'") == 4 and html.count("scope='row'") == 2
+    assert "start here" not in html and "99.double: 2 of 2 points" in text
+
+
+def test_jupyter_names_the_misconception_marks_the_first_failure_and_escapes_what_is_not_markup(ran):
+    html, _, points = table_and_points(ran[4])
+    assert points == "0.0"
+    assert "You squared." in html and "Twice &lt;one&gt; is two." in html
+    assert html.count("start here") == 1 and html.index("start here") < html.index("half")
+    assert not re.search(r"#[0-9a-fA-F]{3}|rgb|background:(?!transparent)", html), "colours must come from the page"
+
+
+def test_jupyter_shows_the_cell_and_line_of_an_exception_and_none_of_ours(ran):
+    html, text, points = table_and_points(ran[6])
+    assert points == "0.0"
+    assert "Cell In[6], line 5: return helper(x)" in text and "Cell In[6], line 2: return x.reshape(5)" in text
+    for ours in ("Traceback", "student.py", "runner.py", "site-packages"):
+        assert ours not in html and ours not in text
