@@ -82,8 +82,9 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
 def answered(student, matrix: torch.Tensor, question: tuple) -> int:
     """The student's answer, after it was made sure that it is a row of the matrix and not a word of the question."""
     answer = expect(student.analogy(matrix, *question)).is_a(int)
-    return expect(answer in set(range(len(matrix))) - set(question)).is_true(
-        cause="The answer should be the number of a row, and not a word of the question.", detail=f"It is {answer}.") and answer
+    expect(answer in set(range(len(matrix))) - set(question)).is_true(
+        cause="The answer should be the number of a row, and not a word of the question.", detail=f"It is {answer}.")
+    return answer
 
 
 @analogy.stage("lengths", points=1)
