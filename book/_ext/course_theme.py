@@ -100,11 +100,21 @@ def write_notebooks(app):
 
 
 def finish(app, error):
-    """After a successful HTML build: MathJax, notebooks, and nothing that other extensions left behind."""
+    """After an HTML build without an exception: MathJax, notebooks, and nothing that other extensions left behind."""
     if error is None and app.builder.format == "html":
         copy_mathjax(app)
         write_notebooks(app)
         copy_asset(str(ROOT / "book" / "assets"), str(Path(app.outdir, "_static")))
+        drop_leftovers(Path(app.outdir, "_static"))
+
+
+def drop_leftovers(static):
+    """Delete what other extensions put into _static and no page loads: scripts that name CDNs among them."""
+    own = {path.relative_to(ROOT / "book" / "assets").as_posix() for path in (ROOT / "book" / "assets").rglob("*")}
+    keep = own | {name.removeprefix("_static/") for name in KEEP} | {"searchtools.js", "language_data.js"}
+    for path in static.rglob("*"):
+        if path.is_file() and path.relative_to(static).as_posix() not in keep:
+            path.unlink()
 
 
 def visit_admonition(self, node):
@@ -129,5 +139,5 @@ def setup(app):
     app.add_node(nodes.admonition, override=True, html=(visit_admonition, depart_admonition))
     app.connect("config-inited", use_cache_for_this_code)
     app.connect("html-page-context", choose_assets, priority=900)
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
