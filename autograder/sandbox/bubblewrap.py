@@ -94,14 +94,19 @@ def binds(stage: Path) -> list[str]:
                 made.add(parent)
         command += ["--ro-bind", str(folder), str(folder)]
     if not any(folder.is_relative_to("/usr/local") for folder in (*_base_folders(), *site_folders())):
-        command += ["--tmpfs", "/usr/local"]     # what the machine's owner put there is nobody's business
+        command += _empty("/usr/local")          # what the machine's owner put there is nobody's business
     for site in site_folders():
         for ours in ("autograder", "reference_impl"):
             if (site / ours).is_dir():           # an install that is not editable would bring the answers in
-                command += ["--tmpfs", str(site / ours)]
+                command += _empty(str(site / ours))
     command += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
                 "--ro-bind-try", "/etc/localtime", "/etc/localtime"]
     return command + ["--ro-bind", str(stage), INSIDE]
+
+
+def _empty(folder: str) -> list[str]:
+    """Hide a folder behind an empty one that cannot be written to."""
+    return ["--perms", "0755", "--tmpfs", folder, "--remount-ro", folder]
 
 
 def become_nobody() -> list[str]:

@@ -6,7 +6,6 @@ one, drawing to memory: a helper may compute with what it returns.
 """
 import io
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 
@@ -44,14 +43,17 @@ class Inert:
         return False
 
 
-class _InertModules(MetaPathFinder, Loader):
-    """Finds modules below `roots`, each an empty package in which every name is Inert."""
+class _InertModules:
+    """Finds and loads modules below `roots`, each an empty package in which every name is Inert."""
 
     def __init__(self, roots: tuple[str, ...]):
         self.roots = roots
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, self, is_package=True) if fullname.split(".")[0] in self.roots else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """An ordinary module will do."""
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "IPython":

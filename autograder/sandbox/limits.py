@@ -22,6 +22,7 @@ class Limits:
     memory: int = 1024 * MIB         # one process: address space beyond what the worker and torch already map
     tree_memory: int = 1536 * MIB    # all processes together, as seen from outside; with what torch itself uses
     tmp: int = 64 * MIB              # /tmp, the only place that can be written to; it lives in memory
+    files: int = 20_000              # files and folders in /tmp
     processes: int = 64              # processes and threads together
     open_files: int = 128
     file_size: int = 64 * MIB

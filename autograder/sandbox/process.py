@@ -67,7 +67,8 @@ class Process:
         if self.ready:
             return
         try:
-            message = self.receive(self.started + self.limits.start_seconds)
+            # One that was started ahead may have been ready for minutes: its word is waiting in the pipe.
+            message = self.receive(max(self.started + self.limits.start_seconds, time.monotonic() + LOOK_EVERY))
         except Died as died:
             said = self._complaint.strip()[-1000:]
             raise Died(died.kind, f"the sandbox did not start: {died.text}" + (f"\n{said}" if said else "")) from None
@@ -162,6 +163,8 @@ class Process:
                 raise self._died_by_itself()
             elif tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
                 raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
+            elif files_made(self._child.pid) > self.limits.files:
+                raise self.die("killed", f"it made more than {self.limits.files:,} files")
 
     def _died_by_itself(self) -> Died:
         """The pipe or the process ended without our doing: find out what the kernel says."""
@@ -198,6 +201,21 @@ def tree_memory(pid: int, suspicious: int) -> int:
         pids += found
     resident = sum(_resident(one) for one in pids)
     return resident if resident <= suspicious else sum(_proportional(one) for one in pids)
+
+
+def files_made(pid: int) -> int:
+    """Files and folders in the sandbox's own /tmp; 0 where that cannot be told.
+
+    Its bytes are capped by the mount. Empty files are not, and each takes a kilobyte of the kernel's memory.
+    """
+    for child in _children(pid):
+        try:
+            if os.stat(f"/proc/{child}/root/tmp").st_dev != os.stat("/tmp").st_dev:
+                found = os.statvfs(f"/proc/{child}/root/tmp")
+                return found.f_files - found.f_ffree
+        except OSError:
+            continue
+    return 0
 
 
 def _children(pid: int) -> list[int]:

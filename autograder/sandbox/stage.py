@@ -16,7 +16,7 @@ from autograder.errors import CourseError
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
 WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/tracebacks.py", "checks/values.py", "sandbox/__init__.py",
-                "sandbox/frames.py", "sandbox/inside.py", "sandbox/worker.py")
+                "sandbox/frames.py", "sandbox/inside.py", "sandbox/light.py", "sandbox/worker.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 
