@@ -1,8 +1,8 @@
 """Which values may pass between a check and a student, and when two of them are the same.
 
 Both kinds of student, in this process and behind the sandbox's pipe, let through exactly these types, so that a
-check cannot tell them apart: None, bool, int, float, str, list, tuple, dict with str keys, numpy arrays and CPU
-torch tensors of the dtypes below. Types are exact: a subclass could answer "equal" to every question.
+check cannot tell them apart: None, bool, int of 64 bits, float, str, list, tuple, dict with str keys, numpy arrays
+and CPU torch tensors of the dtypes below. Types are exact: a subclass could answer "equal" to every question.
 Not here: callables (arguments only, see `student`) and handles to objects that a student made.
 """
 import math
@@ -33,6 +33,8 @@ def cross(value: object, depth: int = 0) -> object:
     Raises Unreadable for anything but the types of the module's docstring.
     """
     kind = type(value)
+    if kind is int and abs(value) >= 2**63:
+        raise Unreadable("an int beyond 64 bits")
     if value is None or kind in SCALARS:
         return value
     if kind is torch.Tensor:
