@@ -61,7 +61,7 @@ def from_file(path: Path) -> dict[str, object]:
     if path.suffix == ".ipynb":
         try:
             cells = list(own_cells(nbformat.read(path, as_version=4).cells))
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
             raise CourseError(f"{path} is not a notebook: {error}") from error
     else:
         cells = [(path.name, path.read_text(encoding="utf-8"))]

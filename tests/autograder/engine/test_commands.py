@@ -1,0 +1,123 @@
+"""course check, build and hint: what they print, and the exit codes."""
+import json
+
+import nbformat
+import pytest
+
+from autograder.build import source_notebook, write_notebook
+from autograder.catalogue import EXERCISES, assignment
+from autograder.cli import main
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """A student's notebook of assignment 01 with every answer right, and a magic, a plot and a helper cell added."""
+    notebook = source_notebook(assignment("01"))
+    added = ["%matplotlib inline\n!ls", "helper = 3\nraise ValueError('a scratch cell that fails')"]
+    notebook.cells[1:1] = [nbformat.v4.new_code_cell(source, id=f"added-{i}") for i, source in enumerate(added)]
+    path = tmp_path_factory.mktemp("solved") / "mine.ipynb"
+    write_notebook(notebook, path)
+    return path
+
+
+def test_the_reference_gets_all_points_and_exits_0(capsys):
+    assert main(["check", "--impl", "reference", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["earned"] == record["points"] > 0 and record["by_hand"]
+    assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"passed"}
+
+
+def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
+    assert main(["check", "--impl", "mistake:log-base-2"]) == 1
+    out = capsys.readouterr().out
+    assert "01.ppmi: 4 of 5 points" in out and "start here" in out and "01.sgns_loss" not in out
+
+
+def test_an_alternative_gets_all_points(capsys):
+    from autograder.mistakes.registry import alternatives_of
+    name = alternatives_of("01.ppmi")[0].name
+    assert main(["check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
+
+
+def test_your_own_notebook_runs_here_with_a_warning_and_without_its_magics(solved, capsys):
+    assert main(["check", "--impl", str(solved), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["earned"] == json.loads(shown.out)["points"]
+    assert "runs in this process, without a sandbox" in shown.err
+    assert "ValueError: a scratch cell that fails" in shown.err
+
+
+def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() ** power\n")
+    assert main(["check", "01.noise_distribution", "--impl", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith("01.noise_distribution: ") and "start here" in shown.out and "01.ppmi" not in shown.out
+    assert "noise\n" in shown.err and "noise\n" not in shown.out
+
+
+def test_the_untouched_student_notebook_is_not_written_yet_everywhere(capsys):
+    path = EXERCISES / "01-static-embeddings" / "01-static-embeddings.ipynb"
+    assert main(["check", "--impl", str(path), "--json"]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert record["earned"] == 0
+    assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"not_attempted"}
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["check", "--impl", "nowhere.ipynb"], "nowhere.ipynb is not a file"),
+    (["check", "--impl", "mistake:nothing"], "`course check --matrix` lists the mistakes"),
+    (["check", "01.nothing"], "has no exercise '01.nothing'; it has 01."),
+    (["check", "77"], "no assignment '77'"),
+    (["hint", "01.ppmi", "--step", "9"], "01.ppmi has hints 1 to 3; there is no hint 9"),
+    (["build", "77"], "no assignment '77'")])
+def test_a_wrong_argument_exits_2_with_one_sentence_on_stderr(arguments, said, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err and shown.out == "" and "Traceback" not in shown.err
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
+    path = tmp_path / "broken.ipynb"
+    path.write_text("{}")
+    assert main(["check", "--impl", str(path)]) == 2
+    assert f"{path} is not a notebook" in capsys.readouterr().err
+
+
+def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
+    assert main(["check", "--matrix", "01.ppmi"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[1].split() == ["chance", "logarithm", "positive", "zeros", "types", "loses"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line.startswith("  ")}
+    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == ["X", "x", ".", "x", ".", "3"]
+
+
+def test_the_matrix_in_markdown_has_a_row_for_every_mistake(capsys):
+    from autograder.mistakes.registry import mistakes_of
+    assert main(["check", "--matrix", "01.ppmi", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "| mistake | chance | logarithm | positive | zeros | types | loses |" in out
+    assert out.count("\n| ") == len(mistakes_of("01.ppmi")) + 2
+
+
+def test_hints_open_one_step_at_a_time_with_the_cards_own_text(capsys):
+    assert main(["hint", "01.ppmi"]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("01.ppmi, hint 1 of 3: a nudge\n") and "More: course hint 01.ppmi --step 2" in first
+    assert main(["hint", "01.ppmi", "--step", "3"]) == 0
+    last = capsys.readouterr().out
+    assert "More:" not in last
+    card = assignment("01").cells["ppmi-card"][0].source
+    assert last.split("\n", 2)[2].strip() in card and first.split("\n\n")[1] in card
+
+
+def test_build_check_finds_the_committed_notebooks_in_order(capsys):
+    assert main(["build", "--check"]) == 0
+    assert "are what the sources give, and nothing leaks" in capsys.readouterr().out
+
+
+def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("autograder.build.EXERCISES", tmp_path)
+    monkeypatch.setattr("autograder.build.stale.__defaults__", (tmp_path,))
+    assert main(["build", "--check"]) == 1
+    assert "does not exist; `course build 01` makes it" in capsys.readouterr().out
