@@ -5,7 +5,8 @@ memory. There is no network, no other process, no environment, no capability, an
 
 Two ways in, because the obvious one is unsafe for root:
 
-- An ordinary user gets a user namespace, in which the student is uid 65534.
+- An ordinary user gets a user namespace, in which the student is uid 65534 and the worker is process 1: bubblewrap's
+  own helper would run as the same user without the filter, and its memory could be written through /proc.
 - Root does not. In a user namespace made by root, "nobody" is still the machine's root as far as files are concerned:
   /proc/sys/kernel/core_pattern could be opened for writing, and the kernel does not count root's processes. So
   bubblewrap sets up the mounts as root and setpriv then really becomes a user that owns nothing, a fresh number for
@@ -66,7 +67,7 @@ def walls(limits: Limits) -> list[str]:
         for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):   # for setpriv, which gives them up
             command += ["--cap-add", capability]
     else:
-        command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL"]
+        command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL", "--as-pid-1"]
     return command + ["--proc", "/proc", "--dev", "/dev",
                       # An uncapped tmpfs is half of the machine's memory, so /dev is closed and /dev/shm is small.
                       "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",

@@ -6,8 +6,8 @@ versions, while what an escape needs is short and stable. Namespaces, an unprivi
 no_new_privs stand in front of it; the filter takes away the parts of the kernel in which past escapes were found.
 
 Layout of the program (seccomp(2), linux/seccomp.h): load the architecture, kill if it is another one; load the
-number; refuse numbers newer than this list; refuse each listed number; look at the arguments of clone, socketpair
-and ioctl; allow. It does not filter paths: a BPF program cannot read memory that a pointer leads to.
+number; refuse numbers newer than this list; refuse each listed number; look at the arguments of clone, socketpair,
+prctl and ioctl; allow. It does not filter paths: a BPF program cannot read memory that a pointer leads to.
 """
 import platform
 import struct
@@ -46,13 +46,14 @@ REFUSED = {
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
     "accept4": (288, 242),
 }
-LOOKED_INTO = {"clone": (56, 220), "clone3": (435, 435), "socketpair": (53, 199), "ioctl": (16, 29)}
+LOOKED_INTO = {"clone": (56, 220), "clone3": (435, 435), "socketpair": (53, 199), "ioctl": (16, 29), "prctl": (157, 167)}
 NEWEST = 450                     # calls with a higher number did not exist when the list was made
 ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}  # AUDIT_ARCH_*, column above
 
 CLONE_NEW = 0x7E020000           # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal of whoever started the grading
 AF_UNIX = 1
+PR_SET_PDEATHSIG, SIGKILL = 1, 9       # "die when the parent dies" may be set (setpriv does), never taken back
 EPERM, ENOSYS = 1, 38
 
 LOAD, JUMP_EQUAL, JUMP_GREATER, JUMP_BITS, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06  # BPF_LD|W|ABS, BPF_JMP|…|K, BPF_RET
@@ -84,6 +85,9 @@ def program(machine: str | None = None) -> bytes:
     code += [_op(JUMP_EQUAL, LOOKED_INTO["clone3"][column], 0, 1), _op(RETURN, ERRNO | ENOSYS)]
     code += _look_into("clone", column, 0, [_op(JUMP_BITS, CLONE_NEW, 0, 1), _op(RETURN, ERRNO | EPERM)])
     code += _look_into("socketpair", column, 0, [_op(JUMP_EQUAL, AF_UNIX, 1, 0), _op(RETURN, ERRNO | EPERM)])
+    code += _look_into("prctl", column, 0, [
+        _op(JUMP_EQUAL, PR_SET_PDEATHSIG, 0, 3), _op(LOAD, ARGUMENTS_AT + 8), _op(JUMP_EQUAL, SIGKILL, 1, 0),
+        _op(RETURN, ERRNO | EPERM)])
     for request in TERMINAL_INJECTION:
         code += _look_into("ioctl", column, 1, [_op(JUMP_EQUAL, request, 0, 1), _op(RETURN, ERRNO | EPERM)])
     code.append(_op(RETURN, ALLOW))

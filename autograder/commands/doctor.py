@@ -1,0 +1,39 @@
+"""`course doctor`: what this machine can isolate, shown by trying to break out."""
+import argparse
+import json
+
+SUMMARY = "say what this machine can isolate, and prove it with escape attempts"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--json`, `--backend NAME`, `--time`."""
+    parser.description = (
+        "Start the sandbox that grading would use, try to break out of it in every way that is known here, and print "
+        "what came of each. Exit codes: 0 everything held; 1 something escaped; 2 nothing here can isolate.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument("--backend", choices=("bubblewrap", "container", "process"),
+                        help="examine this one. `process` isolates nothing and shows what the attempts do then; "
+                             "it is harmless, but run it only where you would run your own code")
+    parser.add_argument("--time", action="store_true", help="measure a cold start as well")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Examine and report; returns the exit code described in `--help`."""
+    from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
+    backend, reason = find_backend(args.backend)
+    outcomes = []
+    if backend is not None and not args.json:
+        print(f"Sandbox: {backend.name}. Tier: {backend.tier}.\n")
+    for outcome in examine(backend) if backend is not None else ():
+        outcomes.append(outcome)
+        if not args.json:
+            print(f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}", flush=True)
+    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes)
+    times = cold_start(backend) if args.time and backend is not None else {}
+    if args.json:
+        print(json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1))
+        return diagnosis.exit_code
+    if times:
+        print(f"\nCold start, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch.")
+    print(f"\n{diagnosis.verdict}")
+    return diagnosis.exit_code

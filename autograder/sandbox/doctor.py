@@ -1,0 +1,81 @@
+"""What this machine can isolate, and the proof: every escape attempt, tried here and now.
+
+The table that `course doctor` prints and the tests assert come from the same attempts.
+"""
+import platform
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from autograder.errors import CourseError
+from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts, try_out
+from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.bait import Bait
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.process import Process
+from autograder.sandbox.remote import WARM
+from autograder.sandbox.stage import stage
+
+ALL_HELD, SOMETHING_ESCAPED, NO_ISOLATION = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Which backend this machine gives, why not a stronger one, and what came of each attempt."""
+
+    backend: str
+    tier: str
+    reason: str
+    outcomes: list[Outcome]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all held, 1 if anything escaped or could not be tried, 2 if nothing here isolates."""
+        if not self.outcomes:
+            return NO_ISOLATION
+        return ALL_HELD if all(one.state == HELD for one in self.outcomes) else SOMETHING_ESCAPED
+
+    @property
+    def verdict(self) -> str:
+        """One sentence for whoever grades."""
+        count = {state: sum(one.state == state for one in self.outcomes) for state in (HELD, ESCAPED, UNTRIED)}
+        if not self.outcomes:
+            return ("Nothing on this machine can isolate student code. Grading others' work is refused here, unless you "
+                    f"ask for it by name. {self.reason}")
+        if self.exit_code == ALL_HELD:
+            return f"All {count[HELD]} attempts were held. You can grade other people's code on this machine."
+        return (f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could not be tried. "
+                "Do not grade other people's code on this machine.")
+
+    def to_json(self) -> dict:
+        """Everything as plain data."""
+        return asdict(self) | {"exit_code": self.exit_code, "verdict": self.verdict, "machine": platform.platform()}
+
+
+def examine(backend: Backend) -> Iterator[Outcome]:
+    """Run every attempt against `backend`, one after the other, each in a sandbox of its own."""
+    with Bait() as bait:
+        for one in all_attempts().values():
+            yield try_out(one, backend, bait)
+
+
+def find_backend(name: str | None = None) -> tuple[Backend | None, str]:
+    """The backend to examine and an empty reason, or None and why there is none."""
+    try:
+        return choose_backend(name, allow_unsafe=True), ""
+    except CourseError as error:
+        return None, str(error)
+
+
+def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:
+    """Median milliseconds from nothing to "ready": without torch, and with what grading imports first."""
+    def milliseconds(warm: tuple[str, ...]) -> float:
+        begun = time.perf_counter()
+        process = Process(backend, stage(), Limits(), warm)
+        process.wait_until_ready()
+        took = 1000 * (time.perf_counter() - begun)
+        process.kill()
+        return took
+    return {"empty": statistics.median(milliseconds(()) for _ in range(times)),
+            "torch": statistics.median(milliseconds(WARM) for _ in range(times))}
