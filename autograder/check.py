@@ -8,6 +8,13 @@ import traceback
 from collections.abc import Callable
 
 from autograder.checks.protocol import EXERCISES, Exercise, ExerciseResult, LocalStudent, load_checks, run_exercise
+from autograder.checks.rubric import as_html, as_text
+from autograder.mistakes.registry import mistakes_of
+
+# All at import, so that no check() has to wait for it.
+load_checks()
+for _id in EXERCISES:
+    mistakes_of(_id)
 
 
 def check(target: Callable | str) -> float:
@@ -40,7 +47,6 @@ def check(target: Callable | str) -> float:
 
 def find(target: Callable | str) -> Exercise:
     """The exercise of an id, or of a function by its name. Raises LookupError with a sentence for the student."""
-    load_checks()
     if isinstance(target, str):
         if target in EXERCISES and EXERCISES[target].stages:
             return EXERCISES[target]
@@ -61,8 +67,6 @@ def find(target: Callable | str) -> Exercise:
 
 def show(result: ExerciseResult, see: str = "") -> None:
     """Print the rubric, or display it as a table where there is a Jupyter kernel."""
-    from autograder.checks.rubric import as_html, as_text
-
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):

@@ -1,5 +1,7 @@
 """check(): what a student sees in a terminal and in Jupyter, when the work passes and when it does not."""
 import re
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -71,6 +73,14 @@ def test_an_interrupted_check_gives_a_sentence_and_no_traceback(shares, capsys):
         raise KeyboardInterrupt
     assert check(named("shares", interrupted)) == 0.0
     assert "was interrupted" in capsys.readouterr().out
+
+
+def test_everything_is_imported_before_the_first_check():
+    program = ("import sys, torch\nfrom autograder.check import check\nbefore = set(sys.modules)\n"
+               "def window_counts(sentences, size, window):\n    return torch.zeros(size, size)\n"
+               "check(window_counts)\nprint(sorted(set(sys.modules) - before))")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split("\n")[-2] == "[]", done.stdout + done.stderr
 
 
 EXERCISE = '''
