@@ -1,7 +1,11 @@
-"""A real Jupyter server on loopback, for journeys that drive notebooks in a browser."""
+"""A real Jupyter server on loopback, for journeys that drive notebooks in a browser.
+
+The reader's and the student's journeys run inside test_offline.py, with the network cut, where that is possible.
+"""
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import time
@@ -10,6 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+OFFLINE = "W2S_OFFLINE_JOURNEY"     # set by test_offline.py for the pytest that it starts
+JOURNEYS = ["test_reader.py", "test_student.py"]
+collect_ignore = JOURNEYS if shutil.which("bwrap") and OFFLINE not in os.environ else []
 
 
 @contextmanager

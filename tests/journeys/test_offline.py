@@ -1,0 +1,34 @@
+"""After set-up nothing needs a network: the reader's and the student's journeys, in a network namespace with loopback only."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent
+CUT = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--"]
+
+
+def run_cut(command: list[str]) -> subprocess.CompletedProcess:
+    """Run a command where the only network interface is loopback."""
+    return subprocess.run([*CUT, *command], capture_output=True, text=True, cwd=FOLDER.parents[1],
+                          env={**os.environ, "W2S_OFFLINE_JOURNEY": "1", "PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": ""})
+
+
+@pytest.mark.sandbox
+def test_there_is_no_way_out_of_the_cut_network():
+    interfaces = run_cut(["cat", "/proc/net/dev"]).stdout.splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+    routes = run_cut(["cat", "/proc/net/route"]).stdout.splitlines()[1:]
+    assert routes == []
+
+
+@pytest.mark.sandbox
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("journey", ["test_reader.py", "test_student.py"])
+def test_a_journey_needs_no_network(journey):
+    done = run_cut([sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", str(FOLDER / journey)])
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
