@@ -114,7 +114,8 @@ def read_page(path: Path):
 
 def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
     """`jupyter-book build book`, with its warnings gathered. Raises CourseError with them if `strict`."""
-    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", "book", "--keep-going"] + (["-W", "-n"] if strict else [])
+    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"  # this interpreter's, whatever PATH says
+    command = [sys.executable, "-c", program, "build", "book", "--keep-going", *(["-W", "-n"] if strict else [])]
     started = time.monotonic()
     done = subprocess.run(command, cwd=root, capture_output=True, text=True,
                           env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
