@@ -1,0 +1,224 @@
+"""Training a unigram model: start with far too many pieces, weigh them by EM, throw out the least useful, repeat.
+
+Kudo 2018, section 3.2, with the details of SentencePiece's trainer, which `tokenizers` follows:
+
+1. Seeds: all characters, and every substring that goes on in at least two ways. (One that is always followed by the
+   same character is no use: the longer substring serves as well.) Weight: occurrences in different words x length.
+2. Twice: E step, expected count of each piece over all cuts of all words; M step, new probabilities. The M step takes
+   exp(digamma(count)) for count, which pulls rare pieces down, and drops those expected less than half a time.
+3. Prune: how much likelihood would be lost if a piece were replaced by its own best cut? Keep the best three quarters.
+   Pieces without another cut stay. Back to 2, until 1.1 times the wanted size is reached; then keep the best.
+
+All lattices of all words are one set of arrays here: an edge is (from place, to place, piece), and a step of the
+forward, backward or Viterbi pass handles all edges that end at the k-th place of any word. `Unigram.expected_counts`
+is the same for one word in plain Python; a test holds them equal.
+
+But: text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
+"""
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import digamma
+
+from reference_impl.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
+from reference_impl.tokenizers.vocabulary import TokenizerError
+
+Scored = dict[str, float]
+"""Pieces with their log probabilities, in the order in which they are kept."""
+
+
+def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = (),
+                  unknown: str = "<unk>", max_piece_length: int = 16, shrinking: float = 0.75,
+                  em_steps: int = 2, max_seeds: int = 1_000_000) -> Unigram:
+    """Learn a model of at most `vocab_size` pieces from words with their counts.
+
+    The vocabulary is: `specials`, `unknown`, then the pieces by falling score. Every character of the words is a piece.
+    Raises TokenizerError if `vocab_size` has no room for them.
+    """
+    words = {word: count for word, count in word_counts.items() if word and count > 0}
+    characters = {character for word in words for character in word}
+    room = vocab_size - len(specials) - 1
+    if room < len(characters):
+        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} and "
+                             f"{len(characters)} characters need {vocab_size - room + len(characters)}")
+    pieces = seed_pieces(words, max_piece_length, max_seeds)
+    # As in `tokenizers`, whose sizes count the unknown token and not the specials.
+    wanted = (room + 1) * 11 // 10
+    while True:
+        lattice = Lattice(words, pieces)
+        for _ in range(em_steps):
+            expected = lattice.expected_counts(list(pieces.values()))
+            kept = m_step(dict(zip(pieces, expected)))
+            lattice.keep_only([piece in kept for piece in pieces])
+            pieces = kept
+        if len(pieces) + 1 <= wanted:
+            return _finish(pieces, characters, room, specials, unknown)
+        size = max(wanted, int((len(pieces) + 1) * shrinking)) - 1
+        pieces = prune(lattice, pieces, size)
+
+
+def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[str], unknown: str) -> Unigram:
+    # A character that EM dropped comes back with the lowest score, plus a little so that no two are the same.
+    lowest = min(pieces.values())
+    missing = sorted(characters - pieces.keys())
+    chosen = {c: pieces[c] for c in pieces if c in characters}
+    chosen |= {c: lowest + 0.0001 * i for i, c in enumerate(missing)}
+    others = (piece for piece in pieces if piece not in characters)
+    chosen |= {piece: pieces[piece] for piece, _ in zip(others, range(room - len(chosen)))}
+    ranked = sorted(chosen.items(), key=lambda scored: (-scored[1], scored[0]))
+    return Unigram([*((special, 0.0) for special in specials), (unknown, 0.0), *ranked], unknown, specials)
+
+
+def seed_pieces(words: Mapping[str, int], max_piece_length: int, max_seeds: int) -> Scored:
+    """The pieces to start with. Substrings are counted once a different word, characters as often as they occur."""
+    occurrences: Counter[str] = Counter()
+    followers: dict[str, set[str]] = defaultdict(set)
+    characters: Counter[str] = Counter()
+    for word, count in words.items():
+        for start, character in enumerate(word):
+            characters[character] += count
+            for end in range(start + 2, min(len(word), start + max_piece_length) + 1):
+                piece = word[start:end]
+                occurrences[piece] += 1
+                followers[piece].add(word[end:end + 1])  # "" at the end of the word
+    substrings = [(count * len(piece), piece) for piece, count in occurrences.items() if len(followers[piece]) > 1]
+    weights = {character: count for count, character in sorted(((n, c) for c, n in characters.items()), reverse=True)}
+    weights |= {piece: weight for weight, piece in sorted(substrings, reverse=True)[:max_seeds - len(weights)]}
+    log_total = math.log(sum(weights.values()))
+    return {piece: math.log(weight) - log_total for piece, weight in weights.items()}
+
+
+def m_step(expected: Mapping[str, float]) -> Scored:
+    """New log probabilities from expected counts. Pieces expected less than half a time are dropped."""
+    kept = {piece: count for piece, count in expected.items() if count >= 0.5}
+    log_total = digamma(sum(kept.values()))
+    return {piece: float(score) for piece, score in zip(kept, digamma(list(kept.values())) - log_total)}
+
+
+def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
+    """Drop the pieces whose absence costs the least likelihood, until `size` are left. Characters always stay.
+
+    The loss is estimated: all uses of a piece go to the pieces of its own next best cut, and nothing else changes.
+    """
+    names, scores = list(pieces), list(pieces.values())
+    used = lattice.best_counts(scores)  # a piece that no best cut uses goes at once
+    candidates = [i for i, name in enumerate(names) if len(name) > 1 and used[i] > 0]
+    inner = Lattice({names[i]: 1 for i in candidates}, pieces, whole_words=False)
+    best = inner.best_edges(scores)
+    own, cut_into = np.array(candidates)[inner.word[best]], inner.piece[best]
+    num_parts = np.bincount(own, minlength=len(used))
+    log_total_after = np.log(used.sum() + used * (num_parts - 1))
+    after = np.bincount(own, np.log(used[cut_into] + used[own]) - log_total_after[own], len(used))
+    loss = {i: used[i] * (math.log(used[i] / used.sum()) - after[i]) for i in candidates}
+    characters = [i for i, name in enumerate(names) if len(name) == 1]
+    ranked = sorted(candidates, key=loss.get, reverse=True)
+    return {names[i]: pieces[names[i]] for i in characters + ranked[:max(0, size - len(characters))]}
+
+
+class Lattice:
+    """The lattices of many words as arrays. A word of n characters has n + 1 places, all places are numbered through.
+
+    E edges: `source`, `target` (places), `piece` (index into the pieces; their number itself for an unknown
+    character), `word`. `whole_words=False` leaves out the piece that is the whole word.
+    """
+
+    def __init__(self, words: Mapping[str, int], pieces: Mapping[str, float], whole_words: bool = True):
+        index = {piece: i for i, piece in enumerate(pieces)}
+        longest = max(map(len, index))
+        source, target, piece, word = [], [], [], []
+        place = 0
+        for number, text in enumerate(words):
+            for start in range(len(text)):
+                for end in range(start + 1, min(len(text), start + longest) + 1):
+                    found = index.get(text[start:end], len(index) if end == start + 1 else None)
+                    if found is not None and (whole_words or end - start < len(text)):
+                        source.append(place + start)
+                        target.append(place + end)
+                        piece.append(found)
+                        word.append(number)
+            place += len(text) + 1
+        self.source, self.target = np.array(source, dtype=np.int64), np.array(target, dtype=np.int64)  # (E,), (E,)
+        self.piece, self.word = np.array(piece, dtype=np.int64), np.array(word, dtype=np.int64)        # (E,), (E,)
+        self.num_pieces, self.num_places = len(index), place
+        self.counts = np.array(list(words.values()), dtype=np.float64)                                 # (W,)
+        lengths = np.array([len(text) for text in words], dtype=np.int64)
+        self.last = np.cumsum(lengths + 1) - 1                                                         # (W,)
+        self.first = self.last - lengths                                                               # (W,)
+        self._order_edges()
+
+    def keep_only(self, keep: Sequence[bool]) -> None:
+        """Drop pieces and renumber the rest. A character whose piece goes becomes an unknown character."""
+        keep = np.append(keep, True)                                  # (P + 1,), the last is the unknown character
+        renumbered = np.where(keep, np.cumsum(keep) - 1, keep.sum() - 1)
+        stays = keep[self.piece] | (self.target == self.source + 1)
+        self.source, self.target, self.word = self.source[stays], self.target[stays], self.word[stays]
+        self.piece = renumbered[self.piece[stays]]
+        self.num_pieces = int(keep.sum()) - 1
+        self._order_edges()
+
+    def _order_edges(self) -> None:
+        depth = np.arange(self.num_places) - np.repeat(self.first, self.last - self.first + 1)
+        self._forward = _steps(self.target, depth, self.source)
+        self._backward = _steps(self.source, -depth, self.target)
+
+    def _edge_scores(self, scores: Sequence[float]) -> Float[np.ndarray, "E"]:
+        return np.append(scores, min(scores) - UNKNOWN_PENALTY)[self.piece]
+
+    def expected_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P"]:
+        """E step: how often each piece is used, over all cuts of all words."""
+        edge_scores = self._edge_scores(scores)
+        forward, backward = np.full((2, self.num_places), -np.inf)
+        forward[self.first] = backward[self.last] = 0.0
+        for edges, bounds, places in self._forward:
+            forward[places] = _log_sums(forward[self.source[edges]] + edge_scores[edges], bounds)
+        for edges, bounds, places in self._backward:
+            backward[places] = _log_sums(backward[self.target[edges]] + edge_scores[edges], bounds)
+        log_p_word = forward[self.last]
+        through = np.exp(forward[self.source] + edge_scores + backward[self.target] - log_p_word[self.word])
+        return np.bincount(self.piece, through * self.counts[self.word], self.num_pieces + 1)[:-1]
+
+    def best_edges(self, scores: Sequence[float]) -> Int[np.ndarray, "K"]:
+        """The edges of the best cut of every word (Viterbi), in no particular order."""
+        edge_scores = self._edge_scores(scores)
+        best = np.full(self.num_places, -np.inf)
+        arrival = np.full(self.num_places, -1)
+        best[self.first] = 0.0
+        for edges, bounds, places in self._forward:
+            values = best[self.source[edges]] + edge_scores[edges]
+            highest = np.maximum.reduceat(values, bounds)
+            best[places] = highest
+            lengths = np.diff(np.append(bounds, len(edges)))
+            winners = np.flatnonzero(values == np.repeat(highest, lengths))[::-1]
+            arrival[self.target[edges[winners]]] = edges[winners]  # reversed: of equals the longest stays
+        path, places = [], self.last
+        while len(places := places[arrival[places] >= 0]):
+            path.append(arrival[places])
+            places = self.source[path[-1]]
+        return np.concatenate(path) if path else np.array([], dtype=np.int64)
+
+    def best_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P+1"]:
+        """How often each piece, and after them the unknown character, is used in the best cuts."""
+        edges = self.best_edges(scores)
+        return np.bincount(self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1)
+
+
+def _steps(at: np.ndarray, depth: np.ndarray, other: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Edges in the order of a pass. A step: edges sorted by the place `at`, where each place begins, and the places."""
+    order = np.lexsort((other, at, depth[at]))
+    places, depths = at[order], depth[at[order]]
+    new_step = np.flatnonzero(np.append(True, np.diff(depths) != 0)) if len(order) else []
+    steps = []
+    for begin, end in zip(new_step, [*new_step[1:], len(order)]):
+        bounds = np.flatnonzero(np.append(True, np.diff(places[begin:end]) != 0))
+        steps.append((order[begin:end], bounds, places[begin:end][bounds]))
+    return steps
+
+
+def _log_sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """log(sum(exp)) of the runs of `values` that begin at `bounds`."""
+    largest = np.maximum.reduceat(values, bounds)
+    lengths = np.diff(np.append(bounds, len(values)))
+    return largest + np.log(np.add.reduceat(np.exp(values - np.repeat(largest, lengths)), bounds))
