@@ -9,8 +9,10 @@ from autograder.checks.runner import ExerciseResult, StageResult
 
 WORDS = {"passed": "passed", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
          "time": "too slow", "memory": "too much memory", "killed": "ended early", "fault": "checker failed"}
-CELL = "padding:.35em .8em;border:1px solid currentColor;text-align:left;vertical-align:top"
-FIRST = "border-left:.4em solid currentColor;font-weight:bold"
+CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
+FIRST = "border-left:.35em solid currentColor"
+NUMBERS = ("margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
+           "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere")
 
 
 def headline(result: ExerciseResult) -> str:
@@ -25,7 +27,7 @@ def as_text(result: ExerciseResult, see: str = "") -> str:
     for stage in result.stages:
         mark = "   <- start here" if stage is first else ""
         lines.append(f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g}  {WORDS[stage.status]}{mark}")
-        for text in _explanation(stage, result):
+        for text in [*_sentences(stage, result), *_numbers(stage, result)]:
             lines += [f"      {line}" for line in text.split("\n")]
     if first and see:
         lines.append(f"  Read: {page(see)}")
@@ -35,21 +37,22 @@ def as_text(result: ExerciseResult, see: str = "") -> str:
 def as_html(result: ExerciseResult, see: str = "") -> str:
     """One table with a caption and scoped headers; nothing of the student's is markup in it."""
     first = first_failure(result)
-    rows = []
-    for stage in result.stages:
-        cause, *rest = [escape(text) for text in _explanation(stage, result)] or [""]
-        more = "".join(f"<pre style='margin:.4em 0 0;white-space:pre-wrap'>{text}</pre>" for text in rest)
-        style = f"{CELL};{FIRST}" if stage is first else CELL
-        here = " <em>(start here)</em>" if stage is first else ""
-        rows.append(f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
-                    f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td>"
-                    f"<td style='{CELL}'>{WORDS[stage.status]}</td><td style='{CELL}'>{cause}{more}</td></tr>")
-    heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in ("Stage", "Points", "Result", "Why"))
+    columns = ("Stage", "Points", "Result", "Why") if first else ("Stage", "Points", "Result")
+    heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in columns)
+    rows = "".join(_row(stage, result, first) for stage in result.stages)
     link = f"<p>Read: <a href='../../_build/html/{escape(page(see))}'>{escape(page(see))}</a></p>" if first and see else ""
     return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
             f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
-            f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead>"
-            f"<tbody>{''.join(rows)}</tbody></table>{link}")
+            f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{link}")
+
+
+def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) -> str:
+    style, here = (f"{CELL};{FIRST}", " <em>(start here)</em>") if stage is first else (CELL, "")
+    why = "".join(f"<div>{escape(text)}</div>" for text in _sentences(stage, result))
+    why += "".join(f"<pre style='{NUMBERS}'>{escape(text)}</pre>" for text in _numbers(stage, result))
+    return (f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
+            f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
+            + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>"))
 
 
 def first_failure(result: ExerciseResult) -> StageResult | None:
@@ -63,11 +66,17 @@ def page(see: str) -> str:
     return f"{name}.html" + (f"#{anchor}" if anchor else "")
 
 
-def _explanation(stage: StageResult, result: ExerciseResult) -> list[str]:
-    """Cause, misconception and numbers; said once when every stage fails for the same reason."""
-    if stage.status == "passed":
-        return []
-    earlier = result.stages[:result.stages.index(stage)]
-    if any((one.status, one.cause, one.detail) == (stage.status, stage.cause, stage.detail) for one in earlier):
+def _sentences(stage: StageResult, result: ExerciseResult) -> list[str]:
+    """Cause and misconception; said once when several stages fail for the same reason."""
+    if stage.status != "passed" and _repeats(stage, result):
         return ["As above."]
-    return [text for text in (stage.cause, stage.misconception, stage.detail) if text]
+    return [text for text in (stage.cause, stage.misconception) if text]
+
+
+def _numbers(stage: StageResult, result: ExerciseResult) -> list[str]:
+    return [stage.detail] if stage.detail and not _repeats(stage, result) else []
+
+
+def _repeats(stage: StageResult, result: ExerciseResult) -> bool:
+    earlier = result.stages[:result.stages.index(stage)]
+    return any((one.status, one.cause, one.detail) == (stage.status, stage.cause, stage.detail) for one in earlier)
