@@ -111,22 +111,23 @@ def merge_by_rank_heap(symbols: Sequence[str], rank: Callable[[str, str], int | 
 class BPE:
     """A vocabulary with merges in the order in which they are made.
 
-    `unknown` is the token that stands for a character without a token; without one, such a character is an error.
+    Without merges, any two neighbours that together are a token may be joined, the lowest id first: so `tiktoken`
+    reads the vocabularies of GPT-4. `unknown` is the token that stands for a character without a token; without one, such a character is an error.
     Raises TokenizerError if a merge joins, or gives, a token that the vocabulary lacks.
     """
 
-    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair], unknown: str | None = None):
-        for left, right in merges:
+    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None, unknown: str | None = None):
+        for left, right in merges or ():
             if missing := [token for token in (left, right, left + right) if token not in vocabulary]:
                 raise TokenizerError(f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not among the "
                                      f"{len(vocabulary)} tokens of the vocabulary")
-        self.vocabulary, self.merges = vocabulary, list(merges)
+        self.vocabulary, self.merges = vocabulary, None if merges is None else list(merges)
         self.unknown_id = None if unknown is None else vocabulary.id(unknown)
-        self._ranks = {pair: rank for rank, pair in enumerate(self.merges)}
+        self._ranks = {pair: rank for rank, pair in enumerate(merges or ())}
 
     def rank(self, left: str, right: str) -> int | None:
         """The place of a merge in the list: the lower, the earlier it is made. None if there is no such merge."""
-        return self._ranks.get((left, right))
+        return self.vocabulary.id_of.get(left + right) if self.merges is None else self._ranks.get((left, right))
 
     def split(self, word: str) -> list[str]:
         """The word cut into tokens; together they are the word. Unknown characters stay, each by itself."""

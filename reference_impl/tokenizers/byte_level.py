@@ -59,7 +59,8 @@ class ByteLevelBPE(BPE):
     one word in ordinary characters; `encode` and `decode` work on a text.
     """
 
-    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair], pattern: regex.Pattern = GPT2):
+    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None,
+                 pattern: regex.Pattern = GPT2):
         super().__init__(vocabulary, merges)
         self.pattern = pattern
         self._ids_of_word = _WordCache(self)

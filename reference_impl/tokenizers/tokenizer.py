@@ -1,0 +1,123 @@
+"""The whole way from a text to an `Encoding` and back: special tokens, normaliser, words, model, template.
+
+    text       "Banks [MASK] rivers"
+    pieces     "Banks ", [MASK], " rivers"        special tokens are taken out first, untouched
+    normalise  "banks ", " rivers"                 each character remembers where it came from
+    words      "banks" | "rivers"
+    tokens     banks | rivers                      the model cuts words; a word met before is looked up
+    template   [CLS] banks [MASK] rivers [SEP]
+
+But: with `specials_in_text=True`, the default as in `tokenizers`, anyone who writes "[SEP]" in a text gets the special
+token. For texts of strangers say False: then it is cut up like other text.
+"""
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import regex
+
+from reference_impl.tokenizers import encoding as enc
+from reference_impl.tokenizers.encoding import Encoding, Side, Strategy, Template
+from reference_impl.tokenizers.normalizers import Normalizer
+from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
+
+
+_SURROGATE = regex.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair is no character and can't be written as UTF-8. It is read as U+FFFD."""
+
+
+class Model(Protocol):
+    """What cuts words: `BPE`, `ByteLevelBPE`, `WordPiece` and `Unigram` are such."""
+
+    vocabulary: Vocabulary
+
+    def tokenize(self, word: str) -> list[Piece]: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+
+class Tokenizer:
+    """A model with everything around it. `pattern` finds the words; None makes each text one word.
+
+    `specials` are tokens of the vocabulary that stand for no text. `pad_token` is needed to pad.
+    """
+
+    def __init__(self, model: Model, normalizer: Normalizer | None = None, pattern: regex.Pattern | None = None,
+                 specials: Iterable[str] = (), template: Template = Template(), pad_token: str | None = None):
+        self.model, self.vocabulary = model, model.vocabulary
+        self.normalizer, self.pattern, self.template = normalizer or Normalizer(), pattern, template
+        self.specials = {token: self.vocabulary.id(token) for token in specials}
+        self.pad_token = pad_token
+        # Longest first: of two special tokens where one begins the other, the longer is meant.
+        longest_first = sorted(self.specials, key=len, reverse=True)
+        self._special_pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
+        self._pieces_of_word: dict[str, list[Piece]] = {}
+
+    def encode(self, text: str, pair: str | None = None, add_specials: bool = True, specials_in_text: bool = True,
+               max_length: int | None = None, truncation: Strategy = "longest_first", stride: int = 0,
+               side: Side = "right") -> Encoding:
+        """One text, or two, as an encoding of at most `max_length` tokens, special tokens included.
+
+        What is cut off from the end (`side="left"`: the beginning) comes in `overflow`, in windows that overlap by
+        `stride` tokens; when both texts of a pair are cut, `overflow` stays empty.
+        """
+        first = self._without_template(text, specials_in_text)
+        second = None if pair is None else self._without_template(pair, specials_in_text)
+        template = self.template if add_specials else Template()
+        if max_length is None:
+            return template.fill(first, second, self.specials)
+        room = max_length - template.num_added(second is not None)
+        if room < 0:
+            raise TokenizerError(f"max_length is {max_length}, but the template alone adds "
+                                 f"{template.num_added(second is not None)} special tokens")
+        keep = enc.kept_lengths(len(first), None if second is None else len(second), room, truncation)
+        windows = [enc.windows(len(text), size, stride, side) if text is not None and size < len(text) else
+                   [(0, size)] for text, size in zip((first, second), keep)]
+        cut_both = all(len(ranges) > 1 for ranges in windows)
+        filled = [template.fill(first.part(*a), None if second is None else second.part(*b), self.specials)
+                  for a in windows[0] for b in windows[1]]
+        return replace(filled[0], overflow=[] if cut_both else filled[1:])
+
+    def encode_batch(self, texts: Iterable[str | tuple[str, str]], length: int | None = None, multiple_of: int = 1,
+                     padding_side: Side = "right", **options) -> list[Encoding]:
+        """Many texts or pairs, padded to the longest of them, or to `length`. `options` are those of `encode`."""
+        pad_id = self._pad_id()
+        encodings = [self.encode(*((text,) if isinstance(text, str) else text), **options) for text in texts]
+        return enc.pad(encodings, self.pad_token, pad_id, length, multiple_of, padding_side)
+
+    def _pad_id(self) -> int:
+        if self.pad_token is None:
+            raise TokenizerError("this tokenizer has no padding token, so a batch can't be padded; name one of the "
+                                 "vocabulary as pad_token")
+        return self.vocabulary.id(self.pad_token)
+
+    def decode(self, ids: Sequence[int], skip_specials: bool = True) -> str:
+        """The text that the ids stand for; special tokens are left out unless told otherwise."""
+        special_ids = set(self.specials.values()) if skip_specials else set()
+        return self.model.decode([id for id in ids if id not in special_ids])
+
+    def _without_template(self, text: str, specials_in_text: bool) -> Encoding:
+        found = [(piece, word) for word, pieces in enumerate(self._words(text, specials_in_text)) for piece in pieces]
+        n = len(found)
+        return Encoding([piece.id for piece, _ in found], [self.vocabulary.tokens[piece.id] for piece, _ in found],
+                        [(piece.start, piece.end) for piece, _ in found], [word for _, word in found],
+                        [0] * n, [0] * n, [0] * n, [1] * n)
+
+    def _words(self, text: str, specials_in_text: bool) -> Iterator[list[Piece]]:
+        """The tokens of each word, placed in the text. A special token in the text counts as a word."""
+        done = 0
+        for match in self._special_pattern.finditer(text) if specials_in_text else ():
+            yield from self._plain_words(text[done:match.start()], done)
+            yield [Piece(self.specials[match.group()], *match.span())]
+            done = match.end()
+        yield from self._plain_words(text[done:], done)
+
+    def _plain_words(self, text: str, offset: int) -> Iterator[list[Piece]]:
+        normalized, origins = self.normalizer.aligned(_SURROGATE.sub("\ufffd", text))
+        matches = self.pattern.finditer(normalized) if self.pattern else [regex.match("(?s).*", normalized)]
+        for match in matches:
+            word, at = match.group(), match.start()
+            if word not in self._pieces_of_word:
+                self._pieces_of_word[word] = self.model.tokenize(word)
+            yield [Piece(id, offset + origins[at + start], offset + origins[at + end - 1] + 1)
+                   for id, start, end in self._pieces_of_word[word]]
