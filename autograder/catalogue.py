@@ -80,7 +80,8 @@ class Assignment:
         if f"{name}-card" not in self.cells:
             raise CourseError(f"{self.path}: exercise {id} has no cell with grade_id \"{name}-card\" to hold its hints")
         card = self.cells[f"{name}-card"][0].source
-        return [Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip()) for title, text in DETAILS.findall(card)]
+        return [Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
+                for title, text in DETAILS.findall(card)]
 
     def secret_lines(self) -> set[str]:
         """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are no secret."""
@@ -108,8 +109,8 @@ class Assignment:
             graded = name if one.kind == "manual" else f"{name}-check"
             if graded not in self.cells:
                 yield f"{id} has no graded cell with grade_id \"{graded}\""
-            elif self.cells[graded][1].get("points") != one.points:
-                yield f"{id}: the cell {graded} says {self.cells[graded][1].get('points')} points, the checks {one.points}"
+            elif (points := self.cells[graded][1].get("points")) != one.points:
+                yield f"{id}: the cell {graded} says {points} points, the checks {one.points}"
         known = {f"{id.split('.', 1)[1]}{suffix}" for id in self.exercises for suffix in ("", "-check")}
         for grade_id, (_, meta) in self.cells.items():
             if (meta["grade"] or meta["solution"]) and grade_id not in known:

@@ -76,10 +76,10 @@ def own_cells(cells: list) -> Iterator[tuple[str, str]]:
     for position, cell in enumerate(cells):
         meta = cell.metadata.get("nbgrader", {})
         grade_id = meta.get("grade_id", "")
-        if cell.cell_type == "code" and (meta.get("solution") or grade_id.startswith("setup") or not meta.get("locked")):
-            if not meta.get("grade"):
-                kept = ["" if line.startswith(MAGICS) else line for line in cell.source.split("\n")]
-                yield grade_id or f"cell {position}", "\n".join(kept)
+        wanted = meta.get("solution") or grade_id.startswith("setup") or not meta.get("locked")
+        if cell.cell_type == "code" and wanted and not meta.get("grade"):
+            kept = ["" if line.startswith(MAGICS) else line for line in cell.source.split("\n")]
+            yield grade_id or f"cell {position}", "\n".join(kept)
 
 
 def run_cells(cells: Iterator[tuple[str, str]], where: str) -> tuple[dict[str, object], list[str]]:

@@ -40,7 +40,8 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
     columns = ("Stage", "Points", "Result", "Why") if first else ("Stage", "Points", "Result")
     heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in columns)
     rows = "".join(_row(stage, result, first) for stage in result.stages)
-    link = f"<p>Read: <a href='../../_build/html/{escape(page(see))}'>{escape(page(see))}</a></p>" if first and see else ""
+    target = escape(page(see))
+    link = f"<p>Read: <a href='../../_build/html/{target}'>{target}</a></p>" if first and see else ""
     return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
             f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
             f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{link}")

@@ -112,7 +112,8 @@ def _misconception(stage, student: Student, rng_for_stage: Callable, mistakes: l
         return ""
     for mistake in sorted(mistakes, key=lambda mistake: mistake.caught_by != stage.name):
         suspect = LocalStudent({mistake.replaces: mistake.function})
-        if run_stage(stage, suspect, rng_for_stage(stage.name)).status == "wrong" and _same_calls(suspect.calls, theirs):
+        status = run_stage(stage, suspect, rng_for_stage(stage.name)).status
+        if status == "wrong" and _same_calls(suspect.calls, theirs):
             return mistake.misconception
     return ""
 

@@ -24,7 +24,8 @@ class Unreadable(Exception):
 def type_name(value: object) -> str:
     """The type as a student would write it: `float`, `numpy.float64`, `torch.Tensor`."""
     kind = type(value)
-    return kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    own = kind.__module__ in ("builtins", "__main__")
+    return kind.__qualname__ if own else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def cross(value: object, depth: int = 0) -> object:
@@ -69,7 +70,7 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) -> bool:
-    """Whether two crossed values have the same types, dtypes, shapes and, within the tolerances, values (NaN equals NaN)."""
+    """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if type(left) is torch.Tensor:

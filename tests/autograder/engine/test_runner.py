@@ -91,17 +91,24 @@ def test_the_misconception_is_named_when_a_mistake_gives_exactly_the_same(shares
         return counts / len(counts)
     written_otherwise = run(shares, lambda counts: counts.exp() / counts.exp().sum())
     assert [stage.misconception for stage in written_otherwise.stages] == ["", "You took the softmax."]
-    assert [stage.misconception for stage in run(shares, lambda c: c / c.numel()).stages] == ["You divided by the length."] * 2
+    written_otherwise = run(shares, lambda counts: counts.div(counts.numel()))
+    assert [stage.misconception for stage in written_otherwise.stages] == ["You divided by the length."] * 2
     assert [stage.misconception for stage in run(shares, lambda c: c * 0).stages] == ["", ""]
 
 
-def test_a_right_mistake_is_never_blamed(shares):
-    @mistake("99.shares", "no-mistake", caught_by="values", loses=2, misconception="This is right.")
-    def no_mistake(counts):
-        return right(counts)
-    # Differs from the right answer by more than the check allows, by less than two answers may differ to be the same.
-    almost = run(shares, lambda counts: right(counts) + 5e-6, mistakes=None)
-    assert statuses(almost)[1] == "wrong" and [stage.misconception for stage in almost.stages] == ["", ""]
+def test_a_mistake_that_passes_the_stage_is_never_blamed(fresh_registries):
+    made = exercise("99.strict", function="f", points=1)
+
+    @made.stage("exact", points=1)
+    def test_exact(student):
+        expect(student.f(torch.ones(1))).close(torch.ones(1), atol=0, cause="Not exact.")
+
+    @mistake("99.strict", "no-mistake", caught_by="exact", loses=1, misconception="This is right.")
+    def no_mistake(x):
+        return x
+    # Wrong for this strict check, yet close enough to count as the same answer as the mistake's.
+    almost = run(made, lambda x: x + 1e-6, name="f").stages[0]
+    assert almost.status == "wrong" and almost.misconception == ""
 
 
 def test_a_mistake_that_changes_its_argument_differs_from_one_that_does_not(fresh_registries):
@@ -193,6 +200,8 @@ def test_a_test_that_counts_its_calls_does_not_get_through_for_most_seeds(judge)
             calls.append(1)
             return len(calls) % 2 == 1      # right, wrong, right, wrong: the order of a naive grader
         return judge
-    earned = [run_exercise(judge, LocalStudent({"judge": counter()}),
-                           lambda stage, seed=seed: rng_for(stage, str(seed))).stages[1].earned for seed in range(20)]
-    assert sum(earned) <= 2 * 8
+
+    def earned(seed):
+        student = LocalStudent({"judge": counter()})
+        return run_exercise(judge, student, lambda stage: rng_for(stage, str(seed))).stages[1].earned
+    assert sum(map(earned, range(20))) <= 2 * 8
