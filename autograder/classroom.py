@@ -12,7 +12,7 @@ from autograder.catalogue import ROOT
 from autograder.errors import CourseError
 from autograder.feedback import feedback_path, write_feedback
 from autograder.grade import Assignment, Verdict, load_assignment, load_verdict
-from autograder.gradebook import (HandGrades, autograde, collect, exercise_points, hand_grades, open_gradebook,
+from autograder.gradebook import (WRITTEN, HandGrades, autograde, collect, exercise_points, hand_grades, open_gradebook,
                                   prepare_course_root, reasons, write_csv)
 from autograder.report import write_report
 from autograder.schedule import difference, grade_all
@@ -124,6 +124,5 @@ def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_uns
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:
-    manual = {id for id, one in assignment.exercises.items() if one.kind == "manual"}
-    found = reasons(verdict, exercise_points(verdict, graded, assignment))
-    return [one for one in found if not verdict.readable or one.split(":", 1)[0] not in manual]
+    return [reason for reason in reasons(verdict, exercise_points(verdict, graded, assignment))
+            if not reason.endswith(WRITTEN)]

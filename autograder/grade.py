@@ -23,6 +23,7 @@ from autograder.transplant import Transplant, transplant
 SCHEMA = 1
 SECRET_FILE = ".course-secret"
 MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
+CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
 
 
 @dataclass
@@ -107,9 +108,15 @@ class Assignment:
         return digest.hexdigest()
 
 
-@lru_cache(maxsize=8)
 def load_assignment(name: str) -> Assignment:
     """The assignment by number or name, once per process."""
+    from autograder.catalogue import assignment
+
+    return _load(assignment(name).name)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str) -> Assignment:
     return Assignment(name)
 
 
@@ -196,7 +203,8 @@ def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: b
     withhold = sorted({module for one in checked for module in one.withhold})
     cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
     try:
-        with open_student(cells, withhold, Limits(restarts=Patient.DEATHS * len(checked)), backend=backend) as student:
+        limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked))
+        with open_student(cells, withhold, limits, backend=backend) as student:
             patient = Patient(student)
             results = [run_exercise(one, patient, lambda stage, one=one: rng_for(
                 one.id, stage, verdict.student, secret=secret)) for one in checked]

@@ -8,6 +8,7 @@ only CourseDirectory.db_url says which, and nothing here depends on it.
 import csv
 import logging
 import os
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import CourseError
@@ -22,6 +24,7 @@ from autograder.grade import Assignment, Verdict, placeholder
 from autograder.intake import IntakeError
 from autograder.submissions import Submission
 
+WRITTEN = "A written answer waits to be read."
 CONFIG_FILE = "nbgrader_config.py"
 CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
@@ -129,7 +132,10 @@ def _convert(kind: type, config: Config, assignment: str, student: str, force: b
     log.addHandler(handler)
     folder = os.getcwd()
     try:
-        kind(coursedir=CourseDirectory(config=config), config=config, log=log).start()
+        with warnings.catch_warnings():
+            # nbgrader reads an object's relations before it adds the object; SQLAlchemy 2 warns, nothing is lost.
+            warnings.simplefilter("ignore", SAWarning)
+            kind(coursedir=CourseDirectory(config=config), config=config, log=log).start()
     except NbGraderException as error:
         raise CourseError(f"nbgrader {kind.__name__} failed for {assignment}: {' '.join(said) or error}") from error
     finally:
@@ -171,6 +177,12 @@ def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment
     return points
 
 
+def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
+    """The sum of what is decided, less the late penalty; None when nothing is decided."""
+    decided = [one for one in points.values() if one is not None]
+    return max(0.0, sum(decided) - graded.penalty) if decided else None
+
+
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
     """grades.csv: student, assignment, points by exercise (empty: not decided), total, late (seconds), needs_human."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,8 +192,8 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
         for verdict, graded in sorted(rows, key=lambda row: row[0].student):
             points = exercise_points(verdict, graded, assignment)
             shown = [f"{one:g}" if one is not None else "" for one in points.values()]
-            total = max(0.0, sum(one or 0.0 for one in points.values()) - graded.penalty)
-            out.writerow([_cell(verdict.student), verdict.assignment, *shown, f"{total:g}",
+            total = total_points(points, graded)
+            out.writerow([_cell(verdict.student), verdict.assignment, *shown, f"{total:g}" if total is not None else "",
                           f"{graded.seconds_late:g}", _cell("; ".join(reasons(verdict, points)))])
     return path
 
@@ -190,12 +202,13 @@ def reasons(verdict: Verdict, points: dict[str, float | None]) -> list[str]:
     """Why a human is needed, one sentence a reason; empty when every point is decided."""
     if not verdict.readable:
         return [] if None not in points.values() else [verdict.waits("")]
-    found = [f"{one['exercise']}: {one['reason']}" for one in verdict.human if points[one["exercise"]] is None]
-    found += [f"{id}: a written answer waits to be read." for id, one in points.items()
-              if one is None and not verdict.waits(id)]
-    return found
+    by_reason: dict[str, list[str]] = {}
+    for id, one in points.items():
+        if one is None:
+            by_reason.setdefault(verdict.waits(id) or WRITTEN, []).append(id)
+    return [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
 
 
 def _cell(text: str) -> str:
     """Text that a spreadsheet will not take for a formula."""
-    return "'" + text if text[:1] in "=+-@\t\r" else text
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

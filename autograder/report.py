@@ -13,7 +13,7 @@ from urllib.parse import quote
 from autograder.checks.rubric import WORDS
 from autograder.feedback import _title, feedback_path
 from autograder.grade import Assignment, Verdict
-from autograder.gradebook import HandGrades, exercise_points, reasons
+from autograder.gradebook import WRITTEN, HandGrades, exercise_points, reasons, total_points
 from autograder.pages import render
 
 BARS = 10
@@ -30,7 +30,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
     page = render("report.html.j2", title=_title(assignment), rows=tables,
                   tiers=sorted({verdict.tier for verdict in read}), checked=checked,
                   possible=sum(one.points for one in assignment.exercises.values()),
-                  median=median([table["total"] for table, (verdict, _) in zip(tables, rows) if verdict.readable] or [0]),
+                  median=median([table["total"] for table in tables if table["total"] is not None] or [0]),
                   complete=sum(points == checked for points in earned), spread=spread(earned, checked),
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
                   written=sum(table["written"] for table in tables), items=item_analysis(read),
@@ -41,17 +41,23 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
 
 
 def item_analysis(verdicts: list[Verdict]) -> list[dict]:
-    """One row a behaviour, in order: exercise, name, points, share that earned it, discrimination, other statuses."""
+    """One row a behaviour, in order: exercise, name, points, share that earned it, discrimination, other statuses.
+
+    rows: how many behaviours the exercise has, in its first row; 0 in the others.
+    """
     totals = [sum(result["earned"] for result in verdict.results) for verdict in verdicts]
     columns: dict[tuple[str, str], list[dict]] = {}
     for verdict in verdicts:
         for result in verdict.results:
             for stage in result["stages"]:
                 columns.setdefault((result["exercise"], stage["name"]), []).append(stage)
+    stages_of = Counter(exercise for exercise, _ in columns)
     rows = []
     for (exercise, name), stages in columns.items():
+        first = not rows or rows[-1]["exercise"] != exercise
         counts = Counter(WORDS[stage["status"]] for stage in stages if stage["status"] != "passed")
         rows.append({"exercise": exercise, "name": name, "points": stages[0]["points"],
+                     "rows": stages_of[exercise] if first else 0,
                      "share": sum(stage["status"] == "passed" for stage in stages) / len(stages),
                      "discrimination": discrimination([stage["earned"] for stage in stages], totals),
                      "otherwise": ", ".join(f"{count} {word}" for word, count in counts.most_common())})
@@ -96,9 +102,8 @@ def _spread_text(earned: list[float], most: float) -> str:
 def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path) -> dict:
     points = exercise_points(verdict, graded, assignment)
     manual = {id for id, one in assignment.exercises.items() if one.kind == "manual"}
-    waiting = [reason for reason in reasons(verdict, points)
-               if not verdict.readable or reason.split(":", 1)[0] not in manual]
+    waiting = [reason for reason in reasons(verdict, points) if not reason.endswith(WRITTEN)]
     target = os.path.relpath(feedback_path(course_root, assignment.name, verdict.student), page.parent)
     return {"student": verdict.student, "link": quote(target), "points": list(points.values()), "reasons": waiting,
-            "total": max(0.0, sum(one or 0.0 for one in points.values()) - graded.penalty),
+            "total": total_points(points, graded),
             "written": sum(verdict.readable and points[id] is None for id in manual)}

@@ -63,7 +63,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
             batch.kept += 1
         else:
             todo.append(submission)
-    workers = [_hire(assignment.name, course_root, backend) for _ in range(min(jobs, len(todo)))]
+    workers = [_hire(assignment, course_root, backend) for _ in range(min(jobs, len(todo)))]
     failures: dict[str, int] = {}
     try:
         while todo or any(worker.submission for worker in workers):
@@ -72,7 +72,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
                 verdict = _answer(worker)
                 if verdict is None:
                     lost = worker.submission
-                    workers[workers.index(worker)] = _replace(worker, assignment.name, course_root, backend)
+                    workers[workers.index(worker)] = _replace(worker, assignment, course_root, backend)
                     failures[lost.student] = failures.get(lost.student, 0) + 1
                     if failures[lost.student] < 2:
                         todo.appendleft(lost)
@@ -102,20 +102,22 @@ def _still_holds(kept: Verdict, submission: Submission, assignment: Assignment) 
         return not kept.readable and str(error) in kept.waits("")
 
 
-def _hire(assignment: str, course_root: Path, backend: object) -> Worker:
+def _hire(assignment: Assignment, course_root: Path, backend: object) -> Worker:
     # spawn: a fork of a process with threads may hang, and the parent's memory is none of the worker's business.
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_work, args=(there, assignment, course_root, backend), daemon=True)
+    process = context.Process(target=_work, daemon=True, args=(
+        there, assignment.name, assignment.checks_hash, course_root, backend))
     process.start()
     there.close()
     return Worker(process, here)
 
 
-def _work(pipe: Connection, assignment: str, course_root: Path, backend: object) -> None:
+def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object) -> None:
     """A worker's life: take a submission, send its verdict, until the pipe closes."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
+    loaded.checks_hash = checks_hash        # one batch, one hash
     while True:
         try:
             submission = pipe.recv()
@@ -150,7 +152,7 @@ def _answer(worker: Worker) -> Verdict | None:
         return None
 
 
-def _replace(worker: Worker, assignment: str, course_root: Path, backend: object) -> Worker:
+def _replace(worker: Worker, assignment: Assignment, course_root: Path, backend: object) -> Worker:
     _dismiss(worker)
     return _hire(assignment, course_root, backend)
 

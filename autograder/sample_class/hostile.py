@@ -79,8 +79,8 @@ for name in ("autograder.checks.test_01_counting", "autograder.mistakes.m01_coun
 
 GRADEBOOK = '''
 import glob, os, sqlite3
-for folder in ("{course}", os.getcwd(), "/", "/tmp", "/work", "/home"):
-    for path in glob.glob(folder + "/**/gradebook.db", recursive=True):
+for folder in ("{course}", os.getcwd(), "", "/*", "/*/*", "/*/*/_build/course"):
+    for path in glob.glob(folder + "/gradebook.db"):
         try:
             with sqlite3.connect(path) as db:
                 db.execute("UPDATE grade SET manual_score = 50, needs_manual_grade = 0")
