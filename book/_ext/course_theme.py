@@ -19,6 +19,7 @@ from autograder import book_cache
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
 FIGURE = re.compile(r'data-w2s-figure="([a-z0-9-]+)"')
 
 KEEP = {  # file name -> is it wanted on this page?
@@ -58,6 +59,16 @@ def choose_assets(app, pagename, templatename, context, doctree):
     meta = context.get("meta") or {}
     context["w2s_minutes"] = meta.get("minutes") if isinstance(meta, dict) else None
     context["w2s_notebook"] = _notebook_name(app, pagename)
+    context["w2s_nav"] = _navigation(context)
+
+
+def _navigation(context):
+    """The book's contents, with the sections of the page below the page's own entry."""
+    contents = context["toctree"](maxdepth=3, collapse=False, includehidden=True, titles_only=True) or ""
+    toc = context.get("toc") or ""
+    inner = toc[toc.find("<ul>", 1):toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")] if toc.count("<ul>") > 1 else ""
+    sections = f'<div class="on-page">{inner}</div>' if inner else ""
+    return CURRENT.sub(lambda match: f'<a aria-current="page" {match[1]}{sections}', contents)
 
 
 def _is_math_setting(asset, body):

@@ -64,7 +64,7 @@
 
   /* What scrolls sideways must be reachable by keyboard, and only then be a tab stop. */
   function reachScrolling() {
-    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-back, .book-nav, .page-toc").forEach((box) => {
+    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-back, .book-nav").forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1 || (box.matches("nav") && box.scrollHeight > box.clientHeight + 1);
       if (scrolls) box.tabIndex = 0;
       else if (box.tabIndex === 0) box.removeAttribute("tabindex");
@@ -72,7 +72,7 @@
   }
 
   function followReading() {
-    const links = [...document.querySelectorAll(".page-toc a[href^='#']:not([href='#'])")];
+    const links = [...document.querySelectorAll(".on-page a")];
     const targets = new Map(links.map((link) => [document.getElementById(decodeURIComponent(link.hash.slice(1))), link]));
     const watcher = new IntersectionObserver((entries) => {
       for (const entry of entries) {
