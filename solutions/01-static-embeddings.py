@@ -987,3 +987,123 @@ check(analogy)
 #
 # *Why*: all four rows. Row 2 has both halves (who wins, what is left), row 3 two checkable claims, row 4 a vector that depends on the sentence.
 # ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-training", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your vectors, trained
+#
+# Nothing to write here. Run the cells and watch.
+#
+# The text is a dictionary: 134,298 lines of the Open English WordNet, each a word and its definition, about 1.4 million words.
+# Your `keep_probability` thins it out, your `noise_distribution` draws the negatives, your `sgns_gradients` says where to step.
+# The rest is a loop. Read it once: there is nothing else in word2vec.
+#
+# Each row of the tables takes smaller steps the more it has moved already (AdaGrad), so that one rate fits rare and frequent words.
+# It takes about a minute.
+
+# %% nbgrader={"grade": false, "grade_id": "train-loop", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+
+from autograder.demo import Film, gensim_record, ready
+from reference_impl.corpora import load
+from reference_impl.embeddings.evaluation import cosine_similarity, word_similarity
+from reference_impl.embeddings.skipgram import sgns_loss as measured_loss
+from reference_impl.embeddings.vectors import Vectors
+from reference_impl.embeddings.vocabulary import Vocabulary, encode, flatten, tokenize
+
+
+def pairs_of(text: Int[Tensor, "T"], line: Int[Tensor, "T"], window: int, rng) -> Int[Tensor, "2 P"]:
+    """All (centre, context) pairs in random order; each centre looks 1 to `window` words far, by chance."""
+    reach = torch.randint(1, window + 1, text.shape, generator=rng)
+    found = []
+    for distance in range(1, window + 1):
+        left = (line[distance:] == line[:-distance]).nonzero()[:, 0]        # both ends in the same line
+        right = left + distance
+        for center, context in ((left, right), (right, left)):
+            seen = reach[center] >= distance
+            found.append(torch.stack([text[center[seen]], text[context[seen]]]))
+    pairs = torch.cat(found, 1)
+    return pairs[:, torch.randperm(pairs.shape[1], generator=rng)]
+
+
+def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, epochs=2, batch=4096, rate=0.2, patience=240):
+    """Vectors of the centres, by your three functions."""
+    rng = torch.Generator().manual_seed(1)
+    counts = torch.from_numpy(vocabulary.counts)
+    keep, noise = keep_probability(counts, 1e-3), noise_distribution(counts)
+    tables = [(torch.rand(len(counts), dim, generator=rng) - 0.5) / dim, torch.zeros(len(counts), dim)]
+    moved = [torch.zeros(len(counts), 1) for _ in tables]                   # how much each row has moved
+
+    def step(which, rows, gradient):
+        moved[which].index_add_(0, rows, gradient.square().mean(1, keepdim=True))
+        tables[which].index_add_(0, rows, -rate_now * gradient / (moved[which][rows].sqrt() + 1e-6))
+
+    started, done = time.perf_counter(), 0
+    for epoch in range(epochs):
+        kept = torch.rand(text.shape, generator=rng) < keep[text]
+        pairs = pairs_of(text[kept], line[kept], window, rng)
+        for first in range(0, pairs.shape[1], batch):
+            rate_now = rate * (1 - (epoch + first / pairs.shape[1]) / epochs)
+            center, context = pairs[:, first:first + batch]
+            wrong = torch.multinomial(noise, len(center) * negatives, replacement=True, generator=rng).view(-1, negatives)
+            rows = tables[0][center], tables[1][context], tables[1][wrong]
+            d_center, d_context, d_wrong = sgns_gradients(*rows)
+            if done % 64 == 0:
+                spent = time.perf_counter() - started
+                film.shoot(done * batch, float(measured_loss(*rows)), tables[0],
+                           film.example(center.tolist(), context.tolist(), wrong.tolist()))
+                print(f"\r{done * batch:>9,} pairs   loss {film.shots[-1][0]['loss']:.3f}   {spent:4.0f} s", end="")
+            step(0, center, len(center) * d_center)                         # the gradient of the sum, not of the mean
+            step(1, context, len(center) * d_context)
+            step(1, wrong.flatten(), len(center) * d_wrong.flatten(0, 1))
+            done += 1
+            if time.perf_counter() - started > patience:
+                print(f"\nStopped after {patience} s. With tensor operations in place of loops your gradients would be faster.")
+                return Vectors(vocabulary.words, tables[0])
+    print()
+    return Vectors(vocabulary.words, tables[0])
+
+# %% nbgrader={"grade": false, "grade_id": "train-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+vectors = None
+if ready(keep_probability, noise_distribution, sgns_gradients, needs=["oewn_glosses", "wordsim353"]):
+    lines = [tokenize(line) for line in load("oewn_glosses")]
+    vocabulary = Vocabulary.from_sentences(lines, min_count=5)
+    text, line = map(torch.from_numpy, flatten(encode(lines, vocabulary)))
+    print(f"{len(text):,} words of text, {len(vocabulary):,} of them different")
+    film = Film(vocabulary.index, {
+        "bank": ["bank"],
+        "money": ["money", "loan", "credit", "deposit", "savings", "pay"],
+        "river": ["river", "stream", "lake", "shore", "slope", "water"],
+    })
+    vectors = train(vocabulary, text, line, film)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "train-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# How good are they? WordSim-353 asks people how similar two words are, and compares the order of their answers with the order of your cosines.
+# 1 is perfect agreement, 0 is none.
+# Beside your figure stands the one of gensim, the library that most people use, measured on the same text.
+
+# %% nbgrader={"grade": false, "grade_id": "train-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if vectors is None:
+    print("There are no vectors yet: the cell above waits for your functions.")
+else:
+    yours = word_similarity(vectors, load("wordsim353"))
+    print(f"WordSim-353, your functions: {yours.rho:.3f}   ({yours.used} of {yours.total} pairs have both words)")
+    for word in ("bank", "river", "money"):
+        print(f"nearest to {word:<6}", ", ".join(f"{name} {cosine:.2f}" for name, cosine in vectors.neighbours(word, 7)))
+    for first, second in (("bank", "money"), ("bank", "river"), ("money", "river")):
+        print(f"cosine of {first} and {second}: {float(cosine_similarity(vectors[first], vectors[second])):.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "train-bank", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two sentences, one row of the table. Compare with what you predicted in exercise 13.
+#
+# The next cell shows the same training as a moving picture: the few words of the film, seen from the two directions in which they end up widest apart.
+
+# %% nbgrader={"grade": false, "grade_id": "train-film", "locked": true, "schema_version": 3, "solution": false, "task": false}
+picture = None
+if vectors is None:
+    print("There is no film yet: the training cell waits for your functions.")
+else:
+    picture = film.figure(
+        caption="Your training: *bank*, money words and river words, from the first pair to the last.",
+        alt="Thirteen words as points in a plane; money words and river words move apart during training, and bank goes with one side.")
+picture
