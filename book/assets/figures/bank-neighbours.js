@@ -42,8 +42,11 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
       floor[k] = y + line;
       out.set(item.word, { x: k * lane + (narrow() ? 14 : 22), y, item });
     }
-    const over = Math.max(0, ...Object.values(floor).map((y) => y - line - (height - 26)));
-    if (over) for (const spot of out.values()) spot.y -= over * (spot.y - top) / (height - top);
+    const ceiling = {};
+    for (const spot of [...out.values()].reverse()) {  // and up again where a column ran out of the picture
+      spot.y = Math.min(spot.y, ceiling[spot.x] === undefined ? height - 20 : ceiling[spot.x]);
+      ceiling[spot.x] = spot.y - line;
+    }
     return out;
   }
 
@@ -60,7 +63,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
     });
   }
 
-  function show() {
+  function show(milliseconds = 500) {
     stop();
     drawGround();
     const goal = layout(), old = shown, next = new Map();
@@ -75,7 +78,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
       next.set(name, { node, x: spot.x, y: spot.y, fromX: before ? before.x : spot.x, fromY: before ? before.y : spot.y + 24, fresh: !before });
     }
     shown = next;
-    stop = animate(500, (t) => {
+    stop = animate(milliseconds, (t) => {
       for (const spot of next.values()) {
         spot.node.setAttribute("transform", `translate(${(spot.fromX + (spot.x - spot.fromX) * t).toFixed(1)} ${(spot.fromY + (spot.y - spot.fromY) * t).toFixed(1)})`);
         spot.node.style.opacity = spot.fresh ? t : 1;
@@ -91,7 +94,7 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
   }
 
   const bar = el("div", { class: "w2s-bar" });
-  if (data.words.length > 1) bar.append(select({ label: "Word", options: data.words, value: word, onchange: (w) => { word = w; shown.forEach((s) => s.node.remove()); shown = new Map(); show(); } }));
+  if (data.words.length > 1) bar.append(select({ label: "Word", options: data.words, value: word, onchange: (chosen) => { word = chosen; shown.forEach((spot) => spot.node.remove()); shown = new Map(); show(); } }));
   bar.append(choice({ legend: "Method", options: data.methods, value: method, onchange: (key) => { method = key; show(); } }));
   stage.append(bar, picture);
   onWidth((pixels) => {
@@ -99,6 +102,6 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     shown.forEach((spot) => spot.node.remove());
     shown = new Map();
-    show();
+    show(0);
   });
 });

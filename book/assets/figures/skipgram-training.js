@@ -119,7 +119,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
     mark();
   }
 
-  function show(to) {
+  function show(to, milliseconds = 600) {
     const start = now, goal = shots[to].positions;
     at = to;
     stop();
@@ -131,7 +131,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
       node.classList.toggle("is-push", shot.negatives.includes(word));
       node.classList.toggle("is-idle", word !== shot.center && !shot.contexts.includes(word) && !shot.negatives.includes(word));
     });
-    stop = animate(600, (t) => paint(goal.map((p, k) => [start[k][0] + (p[0] - start[k][0]) * t, start[k][1] + (p[1] - start[k][1]) * t])));
+    stop = animate(milliseconds, (t) => paint(goal.map((p, k) => [start[k][0] + (p[0] - start[k][0]) * t, start[k][1] + (p[1] - start[k][1]) * t])));
     mark();
     pulled.textContent = shot.contexts.join(", ");
     pushed.textContent = shot.negatives.join(", ");
@@ -159,6 +159,6 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
 
   stage.append(el("div", { class: "w2s-bar" }, play.node, back, next, scrub.node), legend, picture);
   if (groups.length) stage.append(key);
-  show(0);
+  show(0, 0);
   onWidth(fit);
 });

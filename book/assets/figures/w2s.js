@@ -68,7 +68,7 @@
 
   /* Call paint(t) with t from 0 to 1; at once with 1 if the reader wants no motion. Returns a function that stops it. */
   function animate(milliseconds, paint) {
-    if (still()) { paint(1); return () => {}; }
+    if (still() || milliseconds === 0) { paint(1); return () => {}; }
     let running = true, start = null;
     const frame = (now) => {
       if (!running) return;
