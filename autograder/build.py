@@ -84,6 +84,9 @@ def generate(name: str, course_root: Path, register: bool = True) -> Path:
     with interpreter_on_path():
         result = NbGraderAPI(config=config).generate_assignment(name)
     release = course_root / "release" / name / f"{name}.ipynb"
+    if "there are submissions associated with it" in result.get("log", ""):
+        raise CourseError(f"{course_root / 'gradebook.db'} holds submissions to {name} with other cells than now; "
+                          f"keep a copy of {course_root} if you need it, remove the folder, and build and grade again")
     if not result["success"] or not release.exists():
         raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('log')}")
     return release

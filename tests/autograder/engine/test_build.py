@@ -92,6 +92,16 @@ def test_the_assignment_is_registered_in_the_gradebook_of_its_course_root(make, 
         assert gradebook.find_assignment("99-tiny").max_score == 5
 
 
+def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(make, tmp_path):
+    built(make(), tmp_path, register=True)
+    with Gradebook(f"sqlite:///{tmp_path}/a/course/gradebook.db") as gradebook:
+        gradebook.add_student("ada")
+        gradebook.add_submission("99-tiny", "ada")
+    built(make(intro="# %% [markdown]\n# # Tiny, with another title\n"), tmp_path, register=True)
+    with pytest.raises(CourseError, match="gradebook.db holds submissions to 99-tiny with other cells"):
+        built(make(manual=""), tmp_path, register=True)
+
+
 def test_stale_compares_with_what_is_committed_and_changes_nothing(make, tmp_path):
     one = make()
     assert "does not exist" in stale(one, tmp_path / "none")
