@@ -56,21 +56,23 @@ def block_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T 
 
 def train_cbow(sentences: Sequence[Int[np.ndarray, "_"]], vocabulary: Vocabulary, *, dim: int = 100, window: int = 5,
                negatives: int = 5, epochs: int = 5, learning_rate: float = 0.05, threshold: float = 1e-3,
-               shared_noise: int = 32, row_length: int = 32, rows: int = 32, seed: int = 0,
+               shared_noise: int = 64, row_length: int = 32, rows: int = 8, seed: int = 0,
                observe: Callable[[Step], None] | None = None) -> Vectors:
     """Train on encoded sentences and return the input vectors; the settings are those of `train_skipgram`."""
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
-    noise = noise_distribution(counts)
+    cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
     for done, block in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
                             generator=generator):
         rate = learning_rate * max(1 - done, 1e-4)
-        drawn = sample_noise(noise, (shared_noise,), generator)
+        drawn = sample_noise(cumulative, (shared_noise,), generator)
         words = block.words.flatten()
-        gradients = block_gradients(tables.input[block.words], tables.output[block.words], block.mask,
-                                    tables.output[drawn], negatives)
+        shape = (*block.words.shape, dim)
+        gradients = block_gradients(tables.input.index_select(0, words).view(shape),
+                                    tables.output.index_select(0, words).view(shape),
+                                    block.mask, tables.output[drawn], negatives)
         d_context, d_center, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
         add_rows(tables.input, words, d_context)
         add_rows(tables.output, words, d_center)

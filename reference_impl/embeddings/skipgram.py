@@ -32,14 +32,14 @@ def noise_distribution(counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: flo
     return weights / weights.sum()
 
 
-def sample_noise(noise: Float[Tensor, "V"], shape: Sequence[int], generator: torch.Generator) -> Int[Tensor, "..."]:
-    """Draw word ids from the noise distribution: a uniform number, and the first cumulative sum above it.
+def sample_noise(cumulative: Float[Tensor, "V"], shape: Sequence[int], generator: torch.Generator) -> Int[Tensor, "..."]:
+    """Draw word ids from a distribution, given by its cumulative sums: a uniform number, and the first sum above it.
 
-    The search takes log2(V) steps; an alias table takes one, but in Python the search is the faster.
+    The search takes log2(V) steps; an alias table (Walker 1977) takes one, but here the search is one call for all.
     """
-    cumulative = noise.cumsum(0)
-    uniform = torch.rand(tuple(shape), generator=generator, dtype=noise.dtype) * cumulative[-1]
-    return torch.searchsorted(cumulative, uniform, right=True).clamp(max=len(noise) - 1)
+    uniform = torch.rand(tuple(shape), generator=generator, dtype=cumulative.dtype) * cumulative[-1]
+    # Rounding may lift the product to the last sum itself.
+    return torch.searchsorted(cumulative, uniform, right=True).clamp(max=len(cumulative) - 1)
 
 
 def keep_probability(counts: Float[Tensor, "V"] | Int[Tensor, "V"], threshold: float = 1e-3,
@@ -128,7 +128,7 @@ def add_rows(table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[
 
 def train_skipgram(sentences: Sequence[Int[np.ndarray, "_"]], vocabulary: Vocabulary, *, dim: int = 100,
                    window: int = 5, negatives: int = 5, epochs: int = 5, learning_rate: float = 0.025,
-                   threshold: float = 1e-3, shared_noise: int = 32, row_length: int = 32, rows: int = 32,
+                   threshold: float = 1e-3, shared_noise: int = 64, row_length: int = 32, rows: int = 8,
                    seed: int = 0, observe: Callable[[Step], None] | None = None) -> Vectors:
     """Train on encoded sentences and return the input vectors, in the order of the vocabulary.
 
@@ -138,16 +138,18 @@ def train_skipgram(sentences: Sequence[Int[np.ndarray, "_"]], vocabulary: Vocabu
     """
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
-    noise = noise_distribution(counts)
+    cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
     for done, block in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
                             generator=generator):
         rate = learning_rate * max(1 - done, 1e-4)
-        drawn = sample_noise(noise, (shared_noise,), generator)
+        drawn = sample_noise(cumulative, (shared_noise,), generator)
         words = block.words.flatten()
-        gradients = block_gradients(tables.input[block.words], tables.output[block.words], block.mask,
-                                    tables.output[drawn], negatives)
+        shape = (*block.words.shape, dim)
+        gradients = block_gradients(tables.input.index_select(0, words).view(shape),
+                                    tables.output.index_select(0, words).view(shape),
+                                    block.mask, tables.output[drawn], negatives)
         d_center, d_context, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
         add_rows(tables.input, words, d_center)
         add_rows(tables.output, words, d_context)
