@@ -55,13 +55,16 @@ def read_regular_file(path: Path, limit: int = MAX_NOTEBOOK_BYTES) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise IntakeError(f"{path.name} cannot be opened: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise IntakeError(f"{path.name} is not an ordinary file")
         if found.st_size > limit:
             raise IntakeError(f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read")
-        return file.read(limit)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)
 
 
 def read_cells(data: bytes) -> list[SubmittedCell]:

@@ -17,6 +17,7 @@ from autograder.gradebook import WRITTEN, HandGrades, exercise_points, reasons, 
 from autograder.pages import render
 
 BARS = 10
+STATUS_WORDS = WORDS | {"wrong": "wrong"}       # "not yet" is for students
 Rows = list[tuple[Verdict, HandGrades]]
 
 
@@ -55,7 +56,7 @@ def item_analysis(verdicts: list[Verdict]) -> list[dict]:
     rows = []
     for (exercise, name), stages in columns.items():
         first = not rows or rows[-1]["exercise"] != exercise
-        counts = Counter(WORDS[stage["status"]] for stage in stages if stage["status"] != "passed")
+        counts = Counter(STATUS_WORDS[stage["status"]] for stage in stages if stage["status"] != "passed")
         rows.append({"exercise": exercise, "name": name, "points": stages[0]["points"],
                      "rows": stages_of[exercise] if first else 0,
                      "share": sum(stage["status"] == "passed" for stage in stages) / len(stages),

@@ -1,0 +1,95 @@
+"""What may be in an .ipynb, and what is taken from it."""
+import json
+import os
+
+import pytest
+
+from autograder.intake import (MAX_CELLS, MAX_NOTEBOOK_BYTES, IntakeError, SubmittedCell, read_cells,
+                               read_regular_file)
+
+
+def notebook(*cells, **more):
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)} | more).encode()
+
+
+def code(source, grade_id=None, **more):
+    metadata = {"nbgrader": {"grade_id": grade_id}} if grade_id else {}
+    return {"cell_type": "code", "source": source, "metadata": metadata, "outputs": []} | more
+
+
+def test_a_cell_keeps_kind_grade_id_and_joined_source():
+    cells = read_cells(notebook(code(["a = 1\n", "b = 2"], "ppmi"), {"cell_type": "markdown", "source": "text"}))
+    assert cells == [SubmittedCell("code", "ppmi", "a = 1\nb = 2"), SubmittedCell("markdown", None, "text")]
+
+
+def test_format_3_is_read_from_its_worksheets():
+    old = {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": ["x = 1\n"]}]},
+                                         {"cells": [{"cell_type": "heading", "source": "Title"}]}]}
+    assert read_cells(json.dumps(old).encode()) == [SubmittedCell("code", None, "x = 1\n"),
+                                                    SubmittedCell("markdown", None, "Title")]
+
+
+@pytest.mark.parametrize("minor", [0, 2, 4, 5, 99])
+def test_every_minor_version_of_format_4_is_read(minor):
+    assert read_cells(notebook(code("x"), nbformat_minor=minor))[0].source == "x"
+
+
+@pytest.mark.parametrize(("data", "says"), [
+    (b"", "empty"),
+    (b" \n\t", "empty"),
+    (b"\x89PNG\r\n\x1a\n", "does not start as JSON"),
+    (b'{"cells": [', "broken JSON"),
+    (b'{"cells": "\\ud8', "broken JSON"),
+    (b'{"cells": "\xff\xfe"}', "not UTF-8"),
+    (b'{"nbformat": 5}', "nbformat 5"),
+    (b'{"cells": 3}', "no cells"),
+    (b'{"a": ' + b"9" * 5_000 + b"}", "broken JSON"),
+    (b'{"a": ' + b"[" * 101, "nested"),
+    (b'{"a": ' + b'{"a":' * 100_000, "nested"),
+    (b'{"a": [' + b"1," * 500_000, "values"),
+    (b'{"a": [' + b"[]," * 500_000, "values"),
+    (b'{"' + b'\\"' * 2_000_000, "broken JSON"),
+    (b'{"a": "' + b"x" * MAX_NOTEBOOK_BYTES + b'"}', "bytes"),
+    (notebook(*[{}] * (MAX_CELLS + 1)), "cells"),
+    (notebook(*[code("x" * 50_000)] * 9), "characters"),
+])
+def test_a_file_beyond_the_limits_is_refused_with_its_reason(data, says):
+    with pytest.raises(IntakeError, match=says):
+        read_cells(data)
+
+
+def test_brackets_inside_strings_do_not_count_as_nesting():
+    assert read_cells(notebook(code('"' + "[" * 5_000)))[0].source.endswith("[")
+
+
+@pytest.mark.parametrize("cell", [None, 3, "cell", [], [[]]])
+def test_what_is_no_cell_is_left_out(cell):
+    assert read_cells(notebook(cell, code("x"))) == [SubmittedCell("code", None, "x")]
+
+
+@pytest.mark.parametrize("metadata", [None, 3, [], {"nbgrader": 3}, {"nbgrader": {"grade_id": 3}},
+                                      {"nbgrader": {"grade_id": "x" * 300}}])
+def test_metadata_of_any_shape_gives_no_grade_id(metadata):
+    assert read_cells(notebook({"cell_type": "code", "source": "x", "metadata": metadata}))[0].grade_id is None
+
+
+def test_a_source_holds_nothing_that_a_database_or_a_page_cannot_store():
+    (cell,) = read_cells(b'{"cells": [{"cell_type": "code", "source": "a\\u0000b\\ud800c\\r\\nd"}]}')
+    assert cell.source == "a\ufffdb?c\nd"
+
+
+def test_a_link_a_pipe_and_a_folder_are_not_read(tmp_path):
+    (tmp_path / "link.ipynb").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "folder.ipynb").mkdir()
+    for name, says in (("link", "link"), ("pipe", "ordinary"), ("folder", "ordinary"), ("missing", "opened")):
+        with pytest.raises(IntakeError, match=says):
+            read_regular_file(tmp_path / f"{name}.ipynb")
+
+
+def test_a_file_over_the_size_is_refused_before_it_is_read(tmp_path):
+    huge = tmp_path / "huge.ipynb"
+    with huge.open("wb") as file:
+        file.truncate(50 * 2**30)       # sparse: takes no disk, would take 50 GiB of memory
+    with pytest.raises(IntakeError, match="53,687,091,200"):
+        read_regular_file(huge)
