@@ -5,6 +5,7 @@ source is sent into a sandbox as a student's cell and called there. Whether it h
 that a success leaves (see bait.py); the function's own word only counts against the sandbox: a result that begins
 with ESCAPED is an escape. An attempt that fails for another reason than the walls proves nothing and is reported.
 """
+import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -64,9 +65,9 @@ def attempt(tries: str, ends: tuple[str, ...] = (), must_end: bool = False, **li
 
 
 def all_attempts() -> dict[str, Attempt]:
-    """Every attempt by name, in the order of the two modules that define them."""
-    from autograder.sandbox import escapes_host, escapes_limits
-    assert escapes_host and escapes_limits
+    """Every attempt by name, in the order of the modules that define them."""
+    for module in ("escapes_host", "escapes_kernel", "escapes_limits"):
+        importlib.import_module(f"autograder.sandbox.{module}")
     return ATTEMPTS
 
 

@@ -34,7 +34,8 @@ class Launch:
     inherit: tuple[int, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     close: tuple[int, ...] = ()
-    stdio: bool = False      # the pipe is the standard input and output (in a container)
+    stop: tuple[str, ...] = ()   # a command that ends what killing the started process would leave running
+    stdio: bool = False          # the pipe is the standard input and output (in a container)
 
 
 class Backend:
@@ -70,15 +71,15 @@ class ProcessBackend(Backend):
 
 
 def worker_command(stage: Path | str, limits: Limits, warm: Sequence[str], read: int, write: int,
-                   sites: Sequence[str | Path], count_processes: bool, python: str | None = None) -> list[str]:
+                   sites: Sequence[str | Path], count_processes: bool, python: Sequence[str] = ()) -> list[str]:
     """The worker's own command line; `stage` and `sites` as they are called inside.
 
-    -I and -S leave out the user's folders, environment and .pth files: nothing a student or an editable install put
-    there is imported, and it saves 20 ms.
+    -I and -S leave out the user's folders, environment and .pth files: nothing that someone or an editable install
+    put there is imported.
     """
     config = {"read": read, "write": write, "path": [str(stage), *map(str, sites)], "warm": list(warm),
               "limits": limits.to_json(), "count_processes": count_processes}
-    return [python or base_python(), "-I", "-S", "-B", f"{stage}/autograder/sandbox/worker.py", json.dumps(config)]
+    return [*(python or (base_python(), "-I", "-S", "-B")), f"{stage}/autograder/sandbox/worker.py", json.dumps(config)]
 
 
 def base_python() -> str:

@@ -74,9 +74,13 @@ def walls(limits: Limits) -> list[str]:
                       "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/tmp", "--chdir", "/tmp"]
 
 
-def binds(stage: Path) -> list[str]:
-    """What of this machine is visible inside, read-only: Python, the packages, the system's libraries, the stage."""
-    folders = [Path("/usr"), *_base_folders(), *site_folders()]
+def binds(stage: Path, sites: Sequence[Path] | None = None) -> list[str]:
+    """What of this machine is visible inside, read-only: Python, the packages, the system's libraries, the stage.
+
+    sites: the folders of the installed packages; default, this interpreter's.
+    """
+    sites = site_folders() if sites is None else sites
+    folders = [Path("/usr"), *_base_folders(), *sites]
     command = []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
@@ -94,9 +98,9 @@ def binds(stage: Path) -> list[str]:
                 command += ["--perms", "0755", "--dir", str(parent)]
                 made.add(parent)
         command += ["--ro-bind", str(folder), str(folder)]
-    if not any(folder.is_relative_to("/usr/local") for folder in (*_base_folders(), *site_folders())):
+    if not any(folder.is_relative_to("/usr/local") for folder in folders[1:]):
         command += _empty("/usr/local")          # what the machine's owner put there is nobody's business
-    for site in site_folders():
+    for site in sites:
         for ours in ("autograder", "reference_impl"):
             if (site / ours).is_dir():           # an install that is not editable would bring the answers in
                 command += _empty(str(site / ours))

@@ -5,6 +5,7 @@ W2S_SANDBOX_IMAGE. Nothing of the host is mounted but the stage, read-only. The 
 processes by control groups. Slower than bubblewrap: an engine takes a few hundred milliseconds for an empty container.
 """
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -42,12 +43,15 @@ class ContainerBackend(Backend):
         """`engine run` with the pipe as standard input and output: an engine passes no other descriptor on."""
         environment = [part for item in ENVIRONMENT.items() for part in ("--env", "=".join(item))]
         tmpfs = f"rw,nosuid,nodev,noexec,size={limits.tmp},mode=1777"
-        command = [self.engine, "run", "--rm", "--interactive", "--pull", "never", "--network", "none", "--read-only",
+        name = f"word2serve-{secrets.token_hex(8)}"
+        command = [self.engine, "run", "--rm", "--name", name, "--interactive", "--pull", "never", "--network", "none", "--read-only",
                    "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
                    "--pids-limit", str(limits.processes), "--memory", str(limits.tree_memory),
                    "--memory-swap", str(limits.tree_memory), "--ipc", "none", "--hostname", "sandbox",
                    "--tmpfs", f"/tmp:{tmpfs}", "--workdir", "/tmp",
                    "--volume", f"{stage}:{INSIDE}:ro", *environment, self.image,
-                   *worker_command(INSIDE, limits, warm, 0, 1, sites=[], count_processes=False, python="python3")]
+                   *worker_command(INSIDE, limits, warm, 0, 1, sites=[], count_processes=False,
+                                   python=("python3", "-I", "-B"))]   # the image's own packages need its site module
         # The engine itself needs its own environment: where its socket is, and whose it is.
-        return Launch(command, (), dict(os.environ), stdio=True)
+        # Killing `run` only ends the messenger; the container is ended by name.
+        return Launch(command, (), dict(os.environ), stop=(self.engine, "rm", "--force", name), stdio=True)

@@ -19,7 +19,7 @@ import struct
 import sys
 from collections.abc import Callable
 
-MAX_MESSAGE = 8 * 1024 * 1024     # bytes of the safetensors header, which holds the JSON; 8 MiB parse to ~150 MB at worst
+MAX_MESSAGE = 4 * 1024 * 1024     # bytes of the safetensors header, which holds the JSON; parsed, up to 50 times as much
 MAX_DEPTH = 16                    # a message adds a few levels to the 8 that a student's value may have
 MAX_DIGITS = 1000                 # of an int
 MAX_DIMENSIONS = 16

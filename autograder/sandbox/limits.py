@@ -28,7 +28,7 @@ class Limits:
     file_size: int = 64 * MIB
     output_chars: int = 10_000       # of what is printed; the rest is counted and dropped
     frame_bytes: int = 256 * MIB     # one message on the pipe
-    callbacks: int = 100_000         # calls back into our functions, per call of the student's
+    callbacks: int = 10_000          # calls back into our functions, per call of the student's
     restarts: int = 3                # fresh sandboxes after a death
 
     def to_json(self) -> dict:

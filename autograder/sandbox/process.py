@@ -19,6 +19,7 @@ from autograder.sandbox.limits import Limits
 LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
+LATE = "it did not answer in time"
 GRACE = 2.0                # seconds that a killed tree may take to disappear
 
 
@@ -48,6 +49,7 @@ class Process:
         finally:
             for fd in (read_inside, write_inside, errors_inside, *launch.close):
                 os.close(fd)
+        self._stop = launch.stop
         self.started = time.monotonic()
         self.ready = False
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
@@ -116,6 +118,8 @@ class Process:
         for pid in [self._child.pid, *inner]:
             _signal(pid, os.kill)
         _signal(self._child.pid, os.killpg)    # without namespaces, this much can be done
+        if self._stop:
+            subprocess.run(self._stop, capture_output=True)
         self._child.wait()
         for fd in watched:
             select.select([fd], [], [], GRACE)
@@ -150,7 +154,7 @@ class Process:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise self.die("time", "it did not answer in time")
+                raise self.die("time", LATE)
             found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
             if fd in found:
                 return

@@ -15,11 +15,13 @@ from autograder.errors import CourseError
 from autograder.sandbox import frames
 from autograder.sandbox.backend import Backend, choose_backend
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.process import Died, Process
+from autograder.sandbox.process import LATE, Died, Process
 from autograder.sandbox.stage import stage
 
 WARM = ("torch",)        # imported before any student code is there
 REMEMBERED_TEXT = 4000   # characters of any text that a sandbox sends for a human
+# Control characters would reach a terminal or a database; a tab and a new line may.
+CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class RemoteStudent(Student):
         """Call the student's function `name` in the sandbox, on copies of the arguments."""
         self._revive()
         if self._process is None:
-            raise StudentError(self._last.kind, self._last.text)
+            raise StudentError(self._last.kind, f"`{name}` was not called any more: the sandbox ended too often, or the "
+                                                f"time for everything is up. The last time, {self._last.text}.")
         ours: list[Callable] = []
         request = {"do": "call", "name": name, "args": tuple(map(_plain, args)),
                    "kwargs": {key: _plain(item) for key, item in kwargs.items()}}
@@ -119,13 +122,14 @@ class RemoteStudent(Student):
             raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
         except Died as died:
             self._died(died)
-            raise StudentError(died.kind, f"`{name}` was stopped: {died.text}.") from None
+            reason = f"it took more than {self._limits.call_seconds:g} seconds" if died.text == LATE else died.text
+            raise StudentError(died.kind, f"`{name}` was stopped: {reason}.") from None
 
     def _outcome(self, name: str, answer: dict, args: tuple) -> Returned:
         """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
         self._remember_printed(answer)
         if answer.get("say") == "error" and answer.get("kind") in KINDS and type(answer.get("text")) is str:
-            raise StudentError(answer["kind"], answer["text"][:REMEMBERED_TEXT])
+            raise StudentError(answer["kind"], _clean(answer["text"], REMEMBERED_TEXT))
         after = answer.get("args")
         if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list or len(after) != len(args)
                 or any(type(one) is not tuple or len(one) != 2 or type(one[0]) is not bool for one in after)):
@@ -171,7 +175,8 @@ class RemoteStudent(Student):
             self._died(died)
             if running is not None:
                 self._skip.add(running)
-                self._blame(running, died.kind, f"This cell was stopped: {died.text}. The others ran without it.")
+                reason = f"it took more than {self._limits.cell_seconds:g} seconds" if died.text == LATE else died.text
+                self._blame(running, died.kind, f"This cell was stopped: {reason}. The other cells ran without it.")
 
     def _report_cells(self, message: dict) -> None:
         self._remember_printed(message)
@@ -180,7 +185,7 @@ class RemoteStudent(Student):
         for one in errors if type(errors) is list else []:
             if type(one) is tuple and len(one) == 2 and type(one[0]) is int and type(one[1]) is str:
                 if 0 <= one[0] < len(self._cells) and one[0] not in known:
-                    self._blame(one[0], "error", one[1][:REMEMBERED_TEXT])
+                    self._blame(one[0], "error", _clean(one[1], REMEMBERED_TEXT))
 
     def _blame(self, index: int, kind: str, text: str) -> None:
         self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))
@@ -199,8 +204,13 @@ class RemoteStudent(Student):
         text, cut = answer.get("printed"), answer.get("cut")
         if type(text) is str and type(cut) is int and cut >= 0:
             room = self._limits.output_chars - len(self._shown)
-            self._shown += text[:room]
-            self._cut += cut + max(0, len(text) - room)
+            self._shown += _clean(text, room)
+            self._cut += min(cut, 10**12) + max(0, len(text) - room)
+
+
+def _clean(text: str, limit: int) -> str:
+    """The beginning of a text from inside, without control characters."""
+    return text[:limit].translate(CONTROL)
 
 
 def _filename(index: int, cell: Cell) -> str:

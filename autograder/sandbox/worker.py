@@ -136,7 +136,9 @@ class Worker:
             after = [(True, None) if old == self._bytes(item) else (False, self._plain(item))
                      for old, item in zip(before, args)]
             answer = {"say": "returned", "value": self._plain(value), "args": after}
-            self.frames.pack(answer)
+            size = len(self.frames.pack(answer))
+            if size > self.limits["frame_bytes"]:
+                raise ValueError(f"{size:,} bytes; at most {self.limits['frame_bytes']:,} are read")
             return answer
         except Exception as reason:      # Unreadable or Unsendable; a hostile object can raise anything
             return self._error("unreadable", f"`{name}` returned {self._text(str, reason)}.")

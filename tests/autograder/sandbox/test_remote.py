@@ -1,0 +1,325 @@
+"""The remote student: the same answers as a local one, and what happens when a worker hangs, dies or lies."""
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.values import same
+from autograder.sandbox import Cell, Limits, Pool, choose_backend, open_student
+
+pytestmark = pytest.mark.sandbox
+QUICK = Limits(call_seconds=1.0, cell_seconds=1.0)
+NOTEBOOK = """
+import numpy as np, torch
+
+def double(x): return x * 2
+def add_in_place(x, by=1): x += by; return None
+def pair(n): return n, [float("nan"), "text"], {"k": None}
+def scalar(): return np.float64(1.0)
+def parameter(): return torch.nn.Parameter(torch.ones(2))
+def graph(x): return (x.requires_grad_() * 3).sum()
+def todo(): raise NotImplementedError("write me")
+def fails(x):
+    y = x + 1
+    return y / 0
+def leaves(): raise SystemExit(3)
+def uses(f, x): return f(x) + 1
+def keeps(f):
+    global kept
+    kept = f
+    return 0
+def late(): return kept(torch.ones(1))
+def catches(f):
+    try: f(torch.ones(1))
+    except KeyError as error: return f"KeyError {error}"
+    except RuntimeError as error: return f"RuntimeError {error}"
+def wide(): return torch.zeros(20_000_000)
+"""
+
+
+@pytest.fixture(scope="module")
+def remote():
+    with open_student([Cell("setup", NOTEBOOK)]) as student:
+        assert student.cell_errors == []
+        yield student
+
+
+@pytest.fixture(scope="module")
+def local():
+    namespace = {"__name__": "notebook"}
+    exec(compile(NOTEBOOK, "notebook", "exec"), namespace)
+    return LocalStudent(namespace)
+
+
+def answer(student, name, *args, **kwargs):
+    """What came of a call, in a form that can be compared."""
+    try:
+        returned = student.call(name, *args, **kwargs)
+    except StudentError as error:
+        return error.kind
+    return returned.value, [item for item in returned.args if not callable(item)]
+
+
+CALLS = {
+    "a tensor": lambda: ("double", torch.arange(6.).reshape(2, 3)),
+    "an array": lambda: ("double", np.arange(3, dtype=np.int16)),
+    "an int": lambda: ("double", 21),
+    "an argument changed in place": lambda: ("add_in_place", torch.zeros(3)),
+    "an array changed in place": lambda: ("add_in_place", np.zeros(3)),
+    "nested values": lambda: ("pair", 3),
+    "a numpy scalar": lambda: ("scalar",),
+    "a parameter": lambda: ("parameter",),
+    "a value with a gradient": lambda: ("graph", torch.ones(3)),
+    "a stub": lambda: ("todo",),
+    "an exception": lambda: ("fails", 1),
+    "SystemExit": lambda: ("leaves",),
+    "a missing name": lambda: ("nowhere",),
+    "a name that is no function": lambda: ("np",),
+    "a callable of ours": lambda: ("uses", torch.exp, torch.zeros(2)),
+    "a callable that fails": lambda: ("catches", {}.__getitem__),
+    "too few arguments": lambda: ("double",),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_sandbox_answers_as_the_notebook_does(call, remote, local):
+    assert same(answer(remote, *call()), answer(local, *call()))
+
+
+def test_keyword_arguments_arrive(remote):
+    assert torch.equal(remote.call("add_in_place", torch.zeros(2), by=5).args[0], torch.full((2,), 5.0))
+
+
+def test_our_own_argument_is_never_changed(remote):
+    ours = torch.zeros(3)
+    remote.add_in_place(ours)
+    assert torch.equal(ours, torch.zeros(3))
+
+
+def test_an_error_shows_the_students_own_line_and_nothing_of_ours(remote):
+    with pytest.raises(StudentError) as caught:
+        remote.fails(1)
+    assert caught.value.text == "cell 1 (setup), line 13: return y / 0\nZeroDivisionError: division by zero"
+
+
+def test_a_callable_of_ours_is_gone_when_the_call_is_over(remote):
+    remote.keeps(torch.exp)
+    with pytest.raises(StudentError, match="only there while the check"):
+        remote.late()
+
+
+def test_a_value_larger_than_a_frame_may_be_is_unreadable_not_deadly():
+    cells = [Cell("setup", NOTEBOOK)]
+    with open_student(cells, limits=Limits(frame_bytes=1 << 20)) as student:
+        with pytest.raises(StudentError) as caught:
+            student.wide()
+        assert caught.value.kind == "unreadable" and "80,000" in caught.value.text
+        assert student.double(2) == 4
+
+
+def test_torch_works_inside_although_half_of_it_is_loaded_late():
+    code = """
+import torch
+def learns():
+    torch.manual_seed(0)
+    layer, data = torch.nn.Linear(3, 1), torch.ones(4, 3)
+    step = torch.optim.AdamW(layer.parameters(), lr=0.001)
+    before = (layer(data) ** 2).mean()
+    before.backward(); step.step()
+    return float(before.detach()), float((layer(data) ** 2).mean().detach())
+def meta():
+    return list((torch.empty(2, 3, device="meta") @ torch.empty(3, 5, device="meta")).shape)
+def compiled():
+    return torch.compile(lambda x: x.sin() + 1, backend="eager")(torch.zeros(2))
+"""
+    with open_student([Cell(None, code)]) as student:
+        before, after = student.learns()
+        assert after < before and student.meta() == [2, 5]
+        assert torch.equal(student.compiled(), torch.ones(2))
+
+
+def test_every_cell_runs_alone_and_the_faulty_ones_are_named():
+    cells = [Cell("a", "x = 1"), Cell("b", "x = = 2"), Cell(None, "raise SystemExit"), Cell("d", "1 / 0\nx = 3"),
+             Cell("e", "def x_is(): return x")]
+    with open_student(cells, warm=()) as student:
+        assert [(error.index, error.grade_id, error.kind) for error in student.cell_errors] == [
+            (1, "b", "error"), (2, None, "error"), (3, "d", "error")]
+        assert "cell 2 (b), line 1" in student.cell_errors[0].text
+        assert student.cell_errors[2].text.startswith("cell 4 (d), line 1: 1 / 0\nZeroDivisionError")
+        assert student.x_is() == 1
+
+
+def test_what_a_notebook_expects_of_jupyter_is_there_and_harmless():
+    cells = [Cell("setup", "from __future__ import annotations\nimport ipywidgets as w, anywidget\n"
+                  "from IPython.display import display as show, HTML\nfrom autograder.check import check\n"
+                  "from autograder.figures import figure\nfrom autograder.anything.else_ import name"),
+             Cell(None, "class Slider(anywidget.AnyWidget):\n    value = 1\nshow(Slider()); display(HTML('x'))\n"
+                  "get_ipython().run_line_magic('time', 'x')\nfigure('f', {})\ntotal = check(len) + 0.0\n"
+                  "@w.interact(n=(1, 2))\ndef f(n: NotDefinedAnywhere = 1): return n"),
+             Cell(None, "import dataclasses, inspect\n@dataclasses.dataclass\nclass P:\n    n: int\n"
+                  "def look(): return inspect.getsource(look), P(2).n, total, __name__")]
+    with open_student(cells, warm=()) as student:
+        assert student.cell_errors == []
+        source, number, total, name = student.look()
+        assert source.startswith("def look()") and (number, total, name) == (2, 0.0, "__main__")
+
+
+def test_matplotlib_draws_to_memory():
+    code = "import matplotlib.pyplot as plt\ndef bars(): return len(plt.hist([1, 2, 2, 3], bins=3)[0])"
+    with open_student([Cell(None, code)], warm=()) as student:
+        assert student.cell_errors == [] and student.bars() == 3
+
+
+def test_a_withheld_module_cannot_be_imported_and_others_can():
+    cells = [Cell("a", "import reference_impl.embeddings.counts"), Cell("b", "import reference_impl")]
+    with open_student(cells, ["reference_impl.embeddings.counts"], warm=()) as student:
+        assert [error.grade_id for error in student.cell_errors] == ["a"] and "ModuleNotFoundError" in student.cell_errors[0].text
+
+
+def test_output_is_kept_up_to_the_limit_and_the_rest_is_counted():
+    code = "import sys, warnings\nprint('a' * 30)\nwarnings.warn('careful')\nsys.stdout.buffer.write(b'bytes')\n" \
+           "def more():\n    print('b' * 10**6)\n    return 1"
+    with open_student([Cell(None, code)], limits=Limits(output_chars=200), warm=()) as student:
+        assert student.printed.startswith("a" * 30) and "careful" in student.printed and student.printed.endswith("bytes")
+        assert student.more() == 1
+        kept, note = student.printed.rsplit("\n", 1)
+        assert len(kept) == 200 and note.startswith("[") and "more characters" in note
+
+
+def test_text_from_inside_carries_no_control_characters():
+    with open_student([Cell(None, "print('\\x1b[31mred\\x00')\ndef f(): raise ValueError('\\x1b]0;title\\x07\\ud800')")],
+                      warm=()) as student:
+        assert "\x1b" not in student.printed and "red" in student.printed
+        with pytest.raises(StudentError) as caught:
+            student.f()
+        assert not set("\x1b\x07\x00\ud800") & set(caught.value.text)
+
+
+DEADLY = "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs(): time.sleep(600)\n" \
+         "def crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes; ctypes.string_at(0)\n" \
+         "def closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+
+
+@pytest.mark.parametrize("name, kind, says", [("dies", "killed", "exit status 3"), ("hangs", "time", "more than 1 seconds"),
+                                              ("crashes", "killed", "SIGSEGV"), ("closes", "killed", "closed its pipe")])
+def test_a_death_costs_one_call_and_the_next_stage_lives(name, kind, says):
+    with open_student([Cell("a", DEADLY)], limits=QUICK, warm=()) as student:
+        with pytest.raises(StudentError, match=says) as caught:
+            student.call(name)
+        assert caught.value.kind == kind
+        student.new_stage()
+        assert student.ok() == 1 and student.calls[0].name == "ok"
+
+
+def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
+    cells = [Cell("a", "def a(): return 1"), Cell("slow", "while True: pass"), Cell("b", "def b(): return 2"),
+             Cell("deadly", "import os; os._exit(1)")]
+    with open_student(cells, limits=QUICK, warm=()) as student:
+        assert [(error.grade_id, error.kind) for error in student.cell_errors] == [("slow", "time"), ("deadly", "killed")]
+        assert student.a() + student.b() == 3
+
+
+def test_after_too_many_deaths_nothing_more_is_started():
+    with open_student([Cell("a", DEADLY)], limits=replace(QUICK, restarts=1), warm=()) as student:
+        for _ in range(2):
+            with pytest.raises(StudentError, match="was stopped"):
+                student.dies()
+        with pytest.raises(StudentError, match="not called any more") as caught:
+            student.ok()
+        assert caught.value.kind == "killed" and student._process is None
+
+
+def test_the_time_for_everything_ends_a_student_that_is_always_just_in_time():
+    with open_student([Cell("a", "import time\ndef nap(): time.sleep(0.4)")], limits=replace(QUICK, total_seconds=2.0),
+                      warm=()) as student:
+        outcomes = [answer(student, "nap") for _ in range(12)]
+    assert outcomes[0] == (None, []) and outcomes[-1] == "time" and len(set(map(str, outcomes))) == 2
+
+
+def test_the_time_our_own_function_takes_is_not_the_students():
+    with open_student([Cell("a", "def calls(f): return f() + f() + f()")], limits=QUICK, warm=()) as student:
+        assert student.call("calls", lambda: time.sleep(0.5) or 1).value == 3
+
+
+def test_calling_back_without_end_is_stopped():
+    with open_student([Cell("a", "def forever(f):\n    while True: f()")], limits=replace(Limits(), callbacks=50), warm=()) as student:
+        count = []
+        with pytest.raises(StudentError, match="called back more than 50 times"):
+            student.forever(lambda: count.append(1))
+        assert len(count) <= 51
+
+
+def test_memory_is_an_error_of_its_own_kind():
+    with open_student([Cell("a", "def hog(): return len(bytearray(4 << 30))")], warm=()) as student:
+        assert answer(student, "hog") == "memory"
+
+
+def test_two_sandboxes_share_nothing():
+    code = "import os\ndef write(): open('/tmp/x', 'w').write('1'); return os.listdir('/tmp')\ndef look(): return os.listdir('/tmp')"
+    with open_student([Cell("a", code)], warm=()) as one, open_student([Cell("a", code)], warm=()) as other:
+        assert one.write() == ["x"] and other.look() == []
+
+
+def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
+    with Pool(warm=()) as pool:
+        pool.expect(3)
+        started = []
+        for _ in range(3):
+            with pool.open_student([Cell("a", "import os\nseen = os.path.exists('/tmp/x')\nopen('/tmp/x', 'w')\ndef f(): return seen")]) as student:
+                started.append(student._process.pid)
+                assert student.f() is False
+                assert len(pool._waiting) == (1 if len(started) < 3 else 0)
+        assert len(set(started)) == 3
+
+
+HELD_OPEN = """
+import sys, time
+from autograder.sandbox import Cell, Limits, open_student
+cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n    libc.prctl(1, 0)\\n"
+                   "    libc.prctl(15, b'MARK', 0, 0, 0)\\n    time.sleep(300)")]
+with open_student(cells, limits=Limits(call_seconds=300), warm=()) as student:
+    print("ready", flush=True)
+    student.hang()
+"""
+
+
+def marked(mark):
+    return [path.parent.name for path in Path("/proc").glob("[0-9]*/comm") if path.exists() and path.read_text().strip() == mark]
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_when_the_checker_is_killed_everything_inside_dies_with_it():
+    mark = f"orphan{os.getpid()}"
+    checker = subprocess.Popen([sys.executable, "-c", HELD_OPEN.replace("MARK", mark)], stdout=subprocess.PIPE)
+    assert checker.stdout.readline() == b"ready\n" and wait_for(lambda: marked(mark))
+    checker.send_signal(signal.SIGKILL)
+    checker.wait()
+    assert wait_for(lambda: not marked(mark))
+
+
+def test_the_process_backend_must_be_asked_for_twice():
+    from autograder.errors import CourseError
+    with pytest.raises(CourseError, match="isolates nothing"):
+        choose_backend("process")
+    with pytest.raises(CourseError, match="no sandbox backend"):
+        choose_backend("chroot")
+    backend = choose_backend("process", allow_unsafe=True)
+    assert backend.isolates is False
+    with open_student([Cell("a", "def f(x): return math.sqrt(x)\nimport math")], backend=backend, warm=()) as student:
+        assert student.f(math.pi) == math.sqrt(math.pi)
