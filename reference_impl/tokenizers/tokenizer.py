@@ -39,15 +39,17 @@ class Model(Protocol):
 class Tokenizer:
     """A model with everything around it. `pattern` finds the words; None makes each text one word.
 
-    `specials` are tokens of the vocabulary that stand for no text. `pad_token` is needed to pad.
+    `specials` are tokens of the vocabulary that stand for no text. `pad_token` is needed to pad. `trim_offsets` keeps
+    the spaces at both ends of a token out of its offsets, as RoBERTa's tokenizer does.
     """
 
     def __init__(self, model: Model, normalizer: Normalizer | None = None, pattern: regex.Pattern | None = None,
-                 specials: Iterable[str] = (), template: Template = Template(), pad_token: str | None = None):
+                 specials: Iterable[str] = (), template: Template = Template(), pad_token: str | None = None,
+                 trim_offsets: bool = False):
         self.model, self.vocabulary = model, model.vocabulary
         self.normalizer, self.pattern, self.template = normalizer or Normalizer(), pattern, template
         self.specials = {token: self.vocabulary.id(token) for token in specials}
-        self.pad_token = pad_token
+        self.pad_token, self.trim_offsets = pad_token, trim_offsets
         # Longest first: of two special tokens where one begins the other, the longer is meant.
         longest_first = sorted(self.specials, key=len, reverse=True)
         self._special_pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
@@ -99,8 +101,9 @@ class Tokenizer:
     def _without_template(self, text: str, specials_in_text: bool) -> Encoding:
         found = [(piece, word) for word, pieces in enumerate(self._words(text, specials_in_text)) for piece in pieces]
         n = len(found)
+        place = _trimmed if self.trim_offsets else lambda text, start, end: (start, end)
         return Encoding([piece.id for piece, _ in found], [self.vocabulary.tokens[piece.id] for piece, _ in found],
-                        [(piece.start, piece.end) for piece, _ in found], [word for _, word in found],
+                        [place(text, piece.start, piece.end) for piece, _ in found], [word for _, word in found],
                         [0] * n, [0] * n, [0] * n, [1] * n)
 
     def _words(self, text: str, specials_in_text: bool) -> Iterator[list[Piece]]:
@@ -121,3 +124,12 @@ class Tokenizer:
                 self._pieces_of_word[word] = self.model.tokenize(word)
             yield [Piece(id, offset + origins[at + start], offset + origins[at + end - 1] + 1)
                    for id, start, end in self._pieces_of_word[word]]
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place without the plain spaces at its ends; of such spaces only, its end."""
+    while start < end and text[start] == " ":
+        start += 1
+    while end > start and text[end - 1] == " ":
+        end -= 1
+    return start, end
