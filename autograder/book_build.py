@@ -25,6 +25,13 @@ def build_book(root: Path, jobs: int = 2, strict: bool = True, say: Callable[[st
 
     strict: warnings are errors. Raises CourseError with what is wrong: a page that failed, a warning, a finding.
     """
+    from filelock import FileLock
+    (root / "_build").mkdir(exist_ok=True)
+    with FileLock(root / "_build" / "book.lock"):  # tests and a reader may ask for the book at the same moment
+        return _build(root, jobs, strict, say)
+
+
+def _build(root, jobs, strict, say):
     html = root / "_build" / "html"
     landing = html / "index.html"
     stamp = root / "_build" / STAMP
