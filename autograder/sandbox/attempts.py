@@ -55,11 +55,11 @@ class Outcome:
     happened: str
 
 
-def attempt(tries: str, ends: tuple[str, ...] = (), must_end: bool = False, **limits: object) -> Callable:
-    """Decorator: register the function below under its name."""
+def attempt(ends: tuple[str, ...] = (), must_end: bool = False, **limits: object) -> Callable:
+    """Decorator: register the function below under its name; what it tries is its docstring."""
     def register(function: Callable) -> Callable:
         name = function.__name__.replace("_", "-")
-        ATTEMPTS[name] = Attempt(name, tries, function, ends, must_end, limits)
+        ATTEMPTS[name] = Attempt(name, function.__doc__, function, ends, must_end, limits)
         return function
     return register
 

@@ -6,8 +6,9 @@ refusal, because an attacker would. All are harmless where they succeed.
 from autograder.sandbox.attempts import attempt
 
 
-@attempt("connect to a listener on this machine's loopback")
+@attempt()
 def loopback(facts):
+    """Connect to a listener on this machine's loopback."""
     import socket
     said = []
     for family, address in [(socket.AF_INET, ("127.0.0.1", facts["port"])), (socket.AF_UNIX, facts["abstract"])]:
@@ -18,8 +19,9 @@ def loopback(facts):
     return "; ".join(said)
 
 
-@attempt("open sockets of other families: IPv6, raw packets, netlink, vsock")
+@attempt()
 def sockets(facts):
+    """Open sockets of other families: IPv6, raw packets, netlink, vsock."""
     import socket
     said = []
     for name, kind in [("AF_INET6", socket.SOCK_DGRAM), ("AF_PACKET", socket.SOCK_RAW), ("AF_NETLINK", socket.SOCK_RAW),
@@ -32,8 +34,9 @@ def sockets(facts):
     return "; ".join(said)
 
 
-@attempt("read the machine's password file and its keys")
+@attempt()
 def shadow(facts):
+    """Read the machine's password file and its keys."""
     import glob
     said = []
     for path in ["/etc/shadow", "/etc/gshadow", "/root/.ssh", *glob.glob("/etc/ssh/*key"), "/etc/machine-id"]:
@@ -45,8 +48,9 @@ def shadow(facts):
     return "; ".join(said)
 
 
-@attempt("read marked files in the repository, the course, the home folder and /tmp, by name and by search")
+@attempt()
 def canaries(facts):
+    """Read marked files in the repository, the course, the home folder and /tmp, by name and by search."""
     import os
     paths = list(facts["canaries"])
     for folder in [facts["repository"], facts["home"], "/proc/1/root" + facts["repository"]]:
@@ -62,8 +66,10 @@ def canaries(facts):
     return "; ".join(said)
 
 
-@attempt("find the answers: withheld modules, their bytecode, checks, mistakes, solutions")
+@attempt()
 def answers(facts):
+    """Find the answers: withheld modules, their bytecode, checks, mistakes, solutions."""
+    import importlib.util
     import os
     import sys
     found = []
@@ -75,16 +81,14 @@ def answers(facts):
             ours = any(word in folder for word in ("autograder", "reference_impl", "solutions"))
             found += [f"{folder}/{name}" for name in names if ours and
                       (name.startswith(("test_0", "m0", "a0", "0", "counts")) or name == "grade.py")]
-    try:
-        import reference_impl.embeddings.counts
+    if importlib.util.find_spec("reference_impl.embeddings.counts"):
         found.append("the withheld module can be imported")
-    except ImportError:
-        pass
     return f"ESCAPED: {found[:3]}" if found else "no file of the grader's was found"
 
 
-@attempt("read secrets from the environment, its own and other processes'")
+@attempt()
 def environment(facts):
+    """Read secrets from the environment, its own and other processes'."""
     import os
     said = [os.environ.get(facts["variable"], "no such variable")]
     for path in ["/proc/self/environ", "/proc/1/environ", f"/proc/{os.getppid()}/environ",
@@ -97,8 +101,9 @@ def environment(facts):
     return "; ".join(said)
 
 
-@attempt("write files: repository, course, home, /tmp of this machine, system folders")
+@attempt()
 def write_outside(facts):
+    """Write files: repository, course, home, /tmp of this machine, system folders."""
     import os
     said = []
     for path in facts["targets"]:
@@ -111,8 +116,9 @@ def write_outside(facts):
     return "; ".join(said) or "all writes seemed to work"
 
 
-@attempt("change the interpreter, the packages or the worker for later sandboxes")
+@attempt()
 def module_shadowing(facts):
+    """Change the interpreter, the packages or the worker for later sandboxes."""
     import os
     import sys
     kept = [os.path.dirname(os.__file__), os.path.dirname(sys.executable), "/usr/lib", "/usr/bin", *sys.path]
@@ -128,8 +134,9 @@ def module_shadowing(facts):
     return f"{len(said)} folders, {', '.join(set(said))}"
 
 
-@attempt("signal a process of this machine by its number")
+@attempt()
 def signals(facts):
+    """Signal a process of this machine by its number."""
     import os
     import signal
     said = []
@@ -141,8 +148,9 @@ def signals(facts):
     return "; ".join(said) or "the signal was sent"
 
 
-@attempt("see the machine's processes in /proc")
+@attempt()
 def process_list(facts):
+    """See the machine's processes in /proc."""
     import os
     seen = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -156,8 +164,9 @@ def process_list(facts):
     return f"{len(seen)} processes, all of this sandbox"
 
 
-@attempt("use file descriptors that leaked in from the checker")
+@attempt()
 def inherited_descriptors(facts):
+    """Use file descriptors that leaked in from the checker."""
     import os
     said = []
     for name in os.listdir("/proc/self/fd"):
@@ -171,8 +180,9 @@ def inherited_descriptors(facts):
     return "; ".join(said)
 
 
-@attempt("leave a process behind that outlives the call")
+@attempt()
 def background_process(facts):
+    """Leave a process behind that outlives the call."""
     import ctypes
     import os
     import signal

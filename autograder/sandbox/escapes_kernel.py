@@ -6,8 +6,9 @@ covers an empty folder in a child, a setting is opened and not written.
 from autograder.sandbox.attempts import attempt
 
 
-@attempt("read the checker's memory and open files through /proc and the kernel")
+@attempt()
 def checker_memory(facts):
+    """Read the checker's memory and open files through /proc and the kernel."""
     import ctypes
     import os
     said = []
@@ -34,8 +35,9 @@ def checker_memory(facts):
     return "; ".join(said)
 
 
-@attempt("take over the process that holds the sandbox together, which has no filter")
+@attempt()
 def process_one(facts):
+    """Take over the process that holds the sandbox together, which has no filter."""
     import os
     if os.getpid() == 1:
         return "there is none: this is process 1"
@@ -51,8 +53,9 @@ def process_one(facts):
     return "; ".join(said)
 
 
-@attempt("attach to the parent and to the checker with ptrace")
+@attempt()
 def ptrace(facts):
+    """Attach to the parent and to the checker with ptrace."""
     import ctypes
     import os
     libc = ctypes.CDLL(None, use_errno=True)
@@ -65,8 +68,9 @@ def ptrace(facts):
     return "; ".join(said)
 
 
-@attempt("mount, change root, make namespaces")
+@attempt()
 def mount(facts):
+    """Mount, change root, make namespaces."""
     import ctypes
     import os
     import tempfile
@@ -88,8 +92,9 @@ def mount(facts):
     return "; ".join(said)
 
 
-@attempt("reach parts of the kernel with a record of escapes")
+@attempt()
 def kernel_calls(facts):
+    """Reach parts of the kernel with a record of escapes."""
     import ctypes
     import os
     import platform
@@ -111,8 +116,9 @@ def kernel_calls(facts):
     return f"ESCAPED: {', '.join(given)}" if given else f"{len(said)} calls refused"
 
 
-@attempt("become root: setuid, a setuid program, capabilities, writable kernel settings")
+@attempt()
 def become_root(facts):
+    """Become root: setuid, a setuid program, capabilities, writable kernel settings."""
     import glob
     import os
     import subprocess

@@ -7,8 +7,9 @@ from autograder.sandbox.attempts import attempt
 DEADLY = ("time", "memory", "killed")
 
 
-@attempt("start processes without end", ends=DEADLY)
+@attempt(ends=DEADLY)
 def fork_bomb(facts):
+    """Start processes without end."""
     import os
     import time
     started = 0
@@ -23,16 +24,18 @@ def fork_bomb(facts):
     return f"ESCAPED: {started} processes run"
 
 
-@attempt("take memory without end in one process", ends=("memory",))
+@attempt(ends=("memory",))
 def memory_hog(facts):
+    """Take memory without end in one process."""
     taken = []
     while len(taken) < 64:
         taken.append(bytearray(b"x") * (32 << 20))
     return "ESCAPED: 2 GiB were given"
 
 
-@attempt("take memory in many processes that are each within the limit", ends=("memory",), must_end=True)
+@attempt(ends=("memory",), must_end=True)
 def memory_in_children(facts):
+    """Take memory in many processes that are each within the limit."""
     import os
     import time
     for _ in range(6):
@@ -44,8 +47,9 @@ def memory_in_children(facts):
     return "720 MiB were given"
 
 
-@attempt("take memory that no limit on address space sees: memory files, System V segments")
+@attempt()
 def memory_elsewhere(facts):
+    """Take memory that no limit on address space sees: memory files, System V segments."""
     import ctypes
     import os
     taken = 0
@@ -64,8 +68,9 @@ def memory_elsewhere(facts):
     return f"ESCAPED: {taken >> 20} MiB were given" if taken else "nothing was given"
 
 
-@attempt("fill every place that can be written to")
+@attempt()
 def fill_disk(facts):
+    """Fill every place that can be written to."""
     import os
     places = {"/tmp", "/dev/shm", "/dev", "/", "/var/tmp", "/run", os.getcwd()}
     with open("/proc/mounts") as file:
@@ -86,8 +91,9 @@ def fill_disk(facts):
     return f"ESCAPED: {total >> 20} MiB were written" if total > 40 << 20 else f"{total >> 20} MiB and no more"
 
 
-@attempt("make files without end", ends=("killed",), must_end=True, files=2000)
+@attempt(ends=("killed",), must_end=True, files=2000)
 def many_files(facts):
+    """Make files without end."""
     import os
     import shutil
     import tempfile
@@ -100,8 +106,9 @@ def many_files(facts):
     return "5,000 files were made"
 
 
-@attempt("never answer, and ignore every polite signal", ends=("time",), must_end=True, call_seconds=1.0)
+@attempt(ends=("time",), must_end=True, call_seconds=1.0)
 def endless_loop(facts):
+    """Never answer, and ignore every polite signal."""
     import signal
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGHUP, signal.SIGXCPU):
         signal.signal(number, signal.SIG_IGN)
@@ -110,8 +117,9 @@ def endless_loop(facts):
     return "it could run for as long as it liked"
 
 
-@attempt("print without end, to every output there is", ends=("time",))
+@attempt(ends=("time",))
 def output_flood(facts):
+    """Print without end, to every output there is."""
     import os
     import subprocess
     for _ in range(2000):
@@ -123,8 +131,9 @@ def output_flood(facts):
     return "printed 500 MB"
 
 
-@attempt("send the checker a frame that lies about its length", ends=("killed",), must_end=True)
+@attempt(ends=("killed",), must_end=True)
 def lying_frame(facts):
+    """Send the checker a frame that lies about its length."""
     import os
     import struct
     for name in os.listdir("/proc/self/fd"):
@@ -135,8 +144,9 @@ def lying_frame(facts):
     return "the lie was not noticed"
 
 
-@attempt("send a pickle, and JSON in the place of an answer", ends=("killed",), must_end=True)
+@attempt(ends=("killed",), must_end=True)
 def forged_frame(facts):
+    """Send a pickle, and JSON in the place of an answer."""
     import os
     import pickle
     import struct
@@ -153,8 +163,9 @@ def forged_frame(facts):
     return "it was taken for an answer"
 
 
-@attempt("return an object that equals everything", ends=("unreadable",), must_end=True)
+@attempt(ends=("unreadable",), must_end=True)
 def equal_to_everything(facts):
+    """Return an object that equals everything."""
     class Yes(str):
         def __eq__(self, other):
             return True
@@ -163,8 +174,9 @@ def equal_to_everything(facts):
     return Yes("held")
 
 
-@attempt("die while a child keeps the pipe open", ends=("killed",), must_end=True)
+@attempt(ends=("killed",), must_end=True)
 def orphaned_pipe(facts):
+    """Die while a child keeps the pipe open."""
     import os
     import time
     if os.fork() == 0:
