@@ -1,0 +1,134 @@
+"""The student's cells in the pristine notebook: what is taken, in which order, and what is said about the rest."""
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.intake import MAX_CELL_CHARACTERS, SubmittedCell
+from autograder.magics import without_magics
+from autograder.transplant import MAX_ADDED_CELLS, transplant
+
+
+def ours(kind, grade_id, source, **mark):
+    mark = {"grade_id": grade_id, "solution": False, "grade": False, "locked": True} | mark
+    make = new_code_cell if kind == "code" else new_markdown_cell
+    return make(source, id=grade_id, metadata={"nbgrader": mark})
+
+
+PRISTINE = new_notebook(cells=[
+    ours("markdown", "intro", "# Title"),
+    ours("code", "setup", "import math"),
+    ours("code", "f", "def f(): raise NotImplementedError", solution=True, locked=False),
+    ours("code", "f-check", "check(f)", grade=True, points=2),
+    ours("code", "g", "def g(): raise NotImplementedError", solution=True, locked=False),
+    ours("code", "g-check", "check(g)", grade=True, points=3),
+    ours("code", "demo", "plot(f)"),
+    ours("markdown", "essay", "*Write here.*", grade=True, solution=True, locked=False, points=5),
+])
+
+
+def as_submitted(*changes):
+    """The pristine notebook as a student would hand it in, with some sources changed: ("f", "source")."""
+    changed = dict(changes)
+    return [SubmittedCell(cell.cell_type, cell.id, changed.get(cell.id, cell.source)) for cell in PRISTINE.cells]
+
+
+def added(source):
+    return SubmittedCell("code", None, source)
+
+
+def running(work):
+    return [(piece.grade_id, piece.source) for piece in work.pieces]
+
+
+def test_an_untouched_notebook_gives_the_stubs_and_no_remark():
+    work = transplant(PRISTINE, as_submitted())
+    assert running(work) == [("setup", "import math"), ("f", PRISTINE.cells[2].source), ("g", PRISTINE.cells[4].source)]
+    assert work.ignored == [] and work.own == {}
+    assert [cell.source for cell in work.notebook.cells] == [cell.source for cell in PRISTINE.cells]
+
+
+def test_solutions_are_taken_and_the_pristine_notebook_stays_as_it_was():
+    before = PRISTINE.copy()
+    work = transplant(PRISTINE, as_submitted(("f", "def f(): return 1"), ("essay", "My answer")))
+    assert work.own == {"f": "def f(): return 1", "essay": "My answer"}
+    assert work.notebook.cells[2].source == "def f(): return 1" and PRISTINE == before
+
+
+def test_locked_cells_demos_and_checks_do_not_run_and_are_the_original_ones():
+    work = transplant(PRISTINE, as_submitted(("f-check", "50.0"), ("demo", "import os"), ("setup", "evil()")))
+    assert [source for _, source in running(work) if "evil" in source or "50" in source or "os" in source] == []
+    assert work.notebook.cells[3].source == "check(f)"
+    assert work.ignored == ["Locked cells were changed (`setup`, `f-check`, `demo`); the original ones were used."]
+
+
+def test_added_cells_run_where_the_student_put_them():
+    cells = as_submitted(("f", "F"), ("g", "G"))
+    cells[2:2] = [added("before_f")]
+    cells[5:5] = [added("after_f_check")]
+    work = transplant(PRISTINE, [added("first"), *cells, added("last")])
+    assert [source for _, source in running(work)] == ["import math", "first", "before_f", "F", "after_f_check", "G", "last"]
+    assert [cell.source for cell in work.notebook.cells if "nbgrader" not in cell.metadata] == [
+        "first", "before_f", "after_f_check", "last"]
+
+
+def test_every_part_of_a_split_cell_runs_and_untouched_copies_do_not():
+    stub = PRISTINE.cells[2].source
+    cells = [SubmittedCell("code", "f", source) for source in ("import torch", stub, "def f(): return torch")]
+    work = transplant(PRISTINE, cells)
+    assert [source for grade_id, source in running(work) if grade_id == "f"] == ["import torch", "def f(): return torch"]
+    assert any("occurs 3 times" in sentence for sentence in work.ignored)
+
+
+def test_the_stub_of_a_cell_that_is_missing_runs_before_the_students_own_definition():
+    work = transplant(PRISTINE, [added("def f(): return 1")])
+    assert [source for _, source in running(work)][-1] == "def f(): return 1"
+    assert "Cells are missing" in work.ignored[0]
+
+
+def test_a_solution_cell_over_the_cap_is_left_out_and_named_for_a_human():
+    work = transplant(PRISTINE, as_submitted(("f", "#" * (MAX_CELL_CHARACTERS + 1))))
+    assert work.too_long == ["f"] and work.notebook.cells[2].source == PRISTINE.cells[2].source
+
+
+def test_added_cells_beyond_the_caps_are_left_out_and_said():
+    work = transplant(PRISTINE, as_submitted() + [added("#" * (MAX_CELL_CHARACTERS + 1))]
+                      + [added(f"x = {i}") for i in range(MAX_ADDED_CELLS + 5)])
+    assert len(work.added) == MAX_ADDED_CELLS and len(work.ignored) == 2
+
+
+def test_a_sentence_about_many_cells_stays_short():
+    work = transplant(PRISTINE, [SubmittedCell("code", "f-check", "check(f)")] * 10_000)
+    assert sum(map(len, work.ignored)) < 1_000
+
+
+def test_points_and_kinds_come_from_the_pristine_notebook():
+    work = transplant(PRISTINE, [SubmittedCell("code", "essay", "print(1)"), SubmittedCell("markdown", "f", "# text")])
+    kinds = {cell.id: cell.cell_type for cell in work.notebook.cells}
+    assert kinds["essay"] == "markdown" and kinds["f"] == "code"
+    assert work.notebook.cells[3].metadata.nbgrader.points == 2
+
+
+@pytest.mark.parametrize(("source", "left", "dropped"), [
+    ("%matplotlib inline\nx = 1", "pass\nx = 1", 1),
+    ("if x:\n    %time f()\ny", "if x:\n    pass\ny", 1),
+    ("files = !ls\ny = 2", "pass\ny = 2", 1),
+    ("a, b = %time f()", "pass", 1),
+    ("torch.sum?\n?torch", "pass\npass", 2),
+    ("!echo a \\\n  b\nx = 1", "pass\n\nx = 1", 1),
+    ("%%time\n%%capture out\nx = 1", "x = 1", 2),
+    ("%%bash\nrm -rf /", "", 1),
+    ("%pip install it's\nx = '''\n!not a command\n'''", "pass\nx = '''\n!not a command\n'''", 1),
+    ("x = (7\n  % 3)\n!ls", "x = (7\n  % 3)\npass", 1),
+])
+def test_magics_are_dropped_and_python_is_kept(source, left, dropped):
+    plain, names = without_magics(source)
+    assert (plain, len(names)) == (left, dropped)
+
+
+@pytest.mark.parametrize("source", ["x = 1  # why?", "'''\n%time\n!ls\n'''", "f'{x!r}'", "a = b % c", "", "x ="])
+def test_python_without_magics_is_not_touched(source):
+    assert without_magics(source) == (source, [])
+
+
+def test_dropping_magics_takes_time_in_proportion_to_the_cell():
+    hostile = "\n".join(["!" + "'" * 50, '"""' * 3, "%x " + "\\" * 20] * 3_000)
+    assert len(without_magics(hostile)[0]) < len(hostile)
