@@ -1026,7 +1026,7 @@ def pairs_of(text: Int[Tensor, "T"], line: Int[Tensor, "T"], window: int, rng) -
     return pairs[:, torch.randperm(pairs.shape[1], generator=rng)]
 
 
-def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, epochs=2, batch=4096, rate=0.2, patience=240):
+def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, epochs=3, batch=4096, rate=0.2, patience=240):
     """Vectors of the centres, by your three functions."""
     rng = torch.Generator().manual_seed(1)
     counts = torch.from_numpy(vocabulary.counts)
@@ -1048,7 +1048,7 @@ def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, epochs=2,
             wrong = torch.multinomial(noise, len(center) * negatives, replacement=True, generator=rng).view(-1, negatives)
             rows = tables[0][center], tables[1][context], tables[1][wrong]
             d_center, d_context, d_wrong = sgns_gradients(*rows)
-            if done % 64 == 0:
+            if done % 128 == 0:
                 spent = time.perf_counter() - started
                 film.shoot(done * batch, float(measured_loss(*rows)), tables[0],
                            film.example(center.tolist(), context.tolist(), wrong.tolist()))
@@ -1105,5 +1105,5 @@ if vectors is None:
 else:
     picture = film.figure(
         caption="Your training: *bank*, money words and river words, from the first pair to the last.",
-        alt="Thirteen words as points in a plane; money words and river words move apart during training, and bank goes with one side.")
+        alt="Thirteen words as points in a plane. Money words and river words move apart during training; bank has to stand somewhere.")
 picture
