@@ -62,7 +62,7 @@ def course_config(course_root: Path) -> Config:
 
 def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     """Make the root, its configuration, and the assignment in release/ and in the database; quick when all is there."""
-    from autograder.build import source_notebook, write_notebook
+    from autograder.build import interpreter_on_path, source_notebook, write_notebook
 
     course_root = course_root.resolve()
     course_root.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,9 @@ def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     release = course_root / "release" / assignment.name / f"{assignment.name}.ipynb"
     before = source.read_bytes() if source.exists() else b""
     write_notebook(source_notebook(assignment.entry), source)
-    if before != source.read_bytes() or not release.exists() or not _known(config, assignment.name):
-        _generate(config, assignment.name, release)
+    with interpreter_on_path():
+        if before != source.read_bytes() or not release.exists() or not _known(config, assignment.name):
+            _generate(config, assignment.name, release)
     return config
 
 
@@ -82,6 +83,9 @@ def _generate(config: Config, assignment: str, release: Path) -> None:
     from nbgrader.apps import NbGraderAPI   # takes 1 s
 
     result = NbGraderAPI(config=config).generate_assignment(assignment)
+    if "there are submissions associated with it" in result.get("log", ""):
+        raise CourseError(f"the gradebook holds submissions to {assignment} with other cells than now; keep a copy of "
+                          f"{release.parents[2]} if you need it, remove the folder, and grade again")
     if not result["success"] or not release.exists():
         raise CourseError(f"nbgrader generate_assignment {assignment} failed:\n{result.get('error') or result.get('log')}")
 
