@@ -11,6 +11,10 @@ Two ways in, because the obvious one is unsafe for root:
   /proc/sys/kernel/core_pattern could be opened for writing, and the kernel does not count root's processes. So
   bubblewrap sets up the mounts as root and setpriv then really becomes a user that owns nothing, a fresh number for
   each sandbox, without capabilities and with no way back (no_new_privs).
+
+Not held: a fault in the kernel itself; processor time, which only the clock ends; the size of kernel objects (socket
+pairs, pipes), which only the number of open files and processes bounds; what code can learn of the machine from
+/proc (its processor, memory and load) and from the packages, which it must be able to read.
 """
 import functools
 import os
@@ -88,7 +92,7 @@ def binds(stage: Path, sites: Sequence[Path] | None = None) -> list[str]:
             command += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             command += ["--ro-bind", str(path), str(path)]
-    made = {Path("/"), Path("/usr"), Path("/etc")}
+    made = {Path("/", name) for name in ("", "usr", "etc", "tmp", "dev", "proc")}
     for folder in folders:
         if folder != Path("/usr") and Path("/usr") in folder.parents:
             continue

@@ -27,7 +27,7 @@ class Limits:
     open_files: int = 128
     file_size: int = 64 * MIB
     output_chars: int = 10_000       # of what is printed; the rest is counted and dropped
-    frame_bytes: int = 256 * MIB     # one message on the pipe
+    frame_bytes: int = 64 * MIB      # one message on the pipe; the checker keeps those of a stage
     callbacks: int = 10_000          # calls back into our functions, per call of the student's
     restarts: int = 3                # fresh sandboxes after a death
 

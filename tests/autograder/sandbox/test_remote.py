@@ -266,7 +266,7 @@ def test_memory_is_an_error_of_its_own_kind():
 def test_two_sandboxes_share_nothing():
     code = "import os\ndef write(): open('/tmp/x', 'w').write('1'); return os.listdir('/tmp')\ndef look(): return os.listdir('/tmp')"
     with open_student([Cell("a", code)], warm=()) as one, open_student([Cell("a", code)], warm=()) as other:
-        assert one.write() == ["x"] and other.look() == []
+        assert "x" in one.write() and "x" not in other.look()
 
 
 def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
