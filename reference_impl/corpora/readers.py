@@ -51,8 +51,8 @@ def _verses(file: Path) -> str:
     text = max(literals, key=len)
     # "2. And the earth was without form, and void; and darkness [was] upon": the number goes, and so do the
     # brackets around words that the translators added; those words themselves stay.
-    verses = re.split(r"\d+\.\s", text.replace("[", "").replace("]", "").replace("’", "'"))
-    return "\n".join(" ".join(verse.split()) for verse in verses[1:])
+    verses = re.split(r"\d+\.\s*", text.replace("[", "").replace("]", "").replace("’", "'"))
+    return "\n".join(" ".join(verse.split()).replace("( ", "(") for verse in verses[1:])
 
 
 def _word_pairs(file: Path) -> list[tuple[str, str, float]]:

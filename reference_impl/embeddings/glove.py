@@ -76,12 +76,12 @@ def adagrad(table: Tensor, squares: Tensor, rows: Int[Tensor, "B"], gradient: Te
     so that the first steps are small. A row that is named twice receives both gradients, at the later rate.
     """
     index = rows if table.dim() == 1 else rows[:, None].expand(-1, table.shape[1])
-    squares.scatter_add_(0, index, gradient**2)
-    table.scatter_add_(0, index, gradient * squares.index_select(0, rows).rsqrt_().mul_(-rate))
+    squares.scatter_add_(0, index, gradient.square())
+    table.scatter_add_(0, index, squares.index_select(0, rows).rsqrt_().mul_(gradient).mul_(-rate))
 
 
 def train_glove(counts: scipy.sparse.spmatrix, vocabulary: Vocabulary, *, dim: int = 100, x_max: float = 100.0,
-                alpha: float = 0.75, epochs: int = 25, learning_rate: float = 0.05, block: int = 2048, seed: int = 0,
+                alpha: float = 0.75, epochs: int = 25, learning_rate: float = 0.05, block: int = 1024, seed: int = 0,
                 observe: Callable[[GloveStep], None] | None = None) -> Vectors:
     """Train on a count matrix (see `window_counts` with harmonic weighting) and return w + w~.
 
@@ -97,14 +97,16 @@ def train_glove(counts: scipy.sparse.spmatrix, vocabulary: Vocabulary, *, dim: i
         loss_sum = 0.0
         for chosen in torch.randperm(len(values), generator=generator).split(block):
             w, c, count = rows[chosen], columns[chosen], values[chosen]
-            loss, d_word, d_context, d_bias = glove_gradients(
-                tables.word[w], tables.context[c], tables.word_bias[w], tables.context_bias[c], count, x_max, alpha)
-            scale = len(chosen)  # the gradient of the mean, times the number of pairs: the sum
-            adagrad(tables.word, squares.word, w, d_word * scale, learning_rate)
-            adagrad(tables.context, squares.context, c, d_context * scale, learning_rate)
-            adagrad(tables.word_bias, squares.word_bias, w, d_bias * scale, learning_rate)
-            adagrad(tables.context_bias, squares.context_bias, c, d_bias * scale, learning_rate)
-            loss_sum += float(loss) * scale
+            loss, *gradients = glove_gradients(
+                tables.word.index_select(0, w), tables.context.index_select(0, c),
+                tables.word_bias[w], tables.context_bias[c], count, x_max, alpha)
+            # The gradient of the mean, times the number of pairs: the sum, one step for all.
+            d_word, d_context, d_bias = (gradient.mul_(len(chosen)) for gradient in gradients)
+            adagrad(tables.word, squares.word, w, d_word, learning_rate)
+            adagrad(tables.context, squares.context, c, d_context, learning_rate)
+            adagrad(tables.word_bias, squares.word_bias, w, d_bias, learning_rate)
+            adagrad(tables.context_bias, squares.context_bias, c, d_bias, learning_rate)
+            loss_sum += float(loss) * len(chosen)
         if observe:
             observe(GloveStep((epoch + 1) / epochs, loss_sum / len(values), tables))
     return Vectors(vocabulary.words, tables.word + tables.context)

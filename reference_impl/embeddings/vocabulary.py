@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Int
 
-Sentences = Sequence[Int[np.ndarray, "T"]]
-
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
