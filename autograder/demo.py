@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from autograder.catalogue import ROOT
@@ -50,17 +50,19 @@ class Film:
         self.names = {row: word for word, row in index.items()}
         self.shots: list[tuple[dict, Float[Tensor, "N D"]]] = []
 
-    def shoot(self, step: int, loss: float, centers: Float[Tensor, "V D"], example: tuple[int, int, list[int]]) -> None:
-        """Keep where the chosen words are now, and one training example: centre, context, negatives."""
-        center, context, negatives = example
-        shot = {"step": step, "loss": loss, "center": self.names[center], "contexts": [self.names[context]],
-                "negatives": [self.names[word] for word in negatives]}
+    def shoot(self, step: int, loss: float, centers: Float[Tensor, "V D"], center: Int[Tensor, "B"],
+              context: Int[Tensor, "B"], negatives: Int[Tensor, "B K"]) -> None:
+        """Keep where the chosen words are, and one example of the batch: the first whose centre is in the film."""
+        place = next((i for i, word in enumerate(center.tolist()) if word in self.rows), 0)
+        shot = {"step": step, "loss": loss, "center": self.names[int(center[place])],
+                "contexts": [self.names[int(context[place])]],
+                "negatives": [self.names[word] for word in negatives[place].tolist()]}
         self.shots.append((shot, centers[self.rows].clone()))
 
-    def example(self, centers: list[int], contexts: list[int], negatives: list[list[int]]) -> tuple[int, int, list[int]]:
-        """From a batch: the first pair whose centre is in the film, or the first pair."""
-        place = next((i for i, word in enumerate(centers) if word in self.rows), 0)
-        return centers[place], contexts[place], negatives[place]
+    @property
+    def loss(self) -> float:
+        """The loss at the last snapshot."""
+        return self.shots[-1][0]["loss"]
 
     def figure(self, caption: str, alt: str):
         """The moving figure: all snapshots seen from the two directions in which the last one is widest."""

@@ -258,7 +258,9 @@ cbow_scores = exercise("01.cbow_scores", function="cbow_scores", also=["wrong_li
 
 @cbow_scores.stage("line", points=1)
 def test_the_wrong_line_is_named(student):
-    expect(student.wrong_line()).equals(5, cause="That line does what the statement says. Follow the row [1, -1] through the code.")
+    line = expect(student.wrong_line()).is_a(int)
+    expect(line == 5).is_true(                         # without the number in the message
+        cause="That line does what the statement says. Follow the row [1, -1] through the code, line by line.")
 
 
 @cbow_scores.stage("repaired", points=2)
