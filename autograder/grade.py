@@ -143,15 +143,12 @@ def seed_id(secret: bytes, student: str, exercise: str) -> str:
     return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
 
 
-def grade_submission(submission: Submission, assignment: Assignment, secret: bytes,
-                     backend: object = None) -> Verdict:
+def grade_submission(submission: Submission, assignment: Assignment, secret: bytes, pool: object = None) -> Verdict:
     """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
 
-    backend: a sandbox backend; default the strongest one here. Raises CourseError when there is none.
+    pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
     """
-    from autograder.sandbox import choose_backend
-
-    started, backend = time.monotonic(), backend or choose_backend()
+    started, pool = time.monotonic(), pool or sandboxes(assignment)
     try:
         data = submission.read()
         cells = read_cells(data)
@@ -160,13 +157,13 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
         verdict = _unread(submission, assignment, str(error), data)
     else:
         verdict = Verdict(submission.student, assignment.name, fingerprint(data), assignment.checks_hash,
-                          timestamp=submission.timestamp)
+                          tier=pool.backend.name, timestamp=submission.timestamp)
         work = transplant(assignment.pristine, cells)
         verdict.ignored = [*submission.notes, *work.ignored]
         verdict.own, verdict.added = work.own, work.added
         verdict.seed_ids = {one: seed_id(secret, submission.student, one) for one in assignment.exercises}
         for verdict.tries in (1, 2):
-            _judge(verdict, work, assignment, secret, backend)
+            _judge(verdict, work, assignment, secret, pool)
             if not any(_faulty(result) for result in verdict.results):
                 break
         _ask_humans(verdict, work)
@@ -193,22 +190,29 @@ def _unread(submission: Submission, assignment: Assignment, problem: str, data: 
                    ignored=list(submission.notes), timestamp=submission.timestamp)
 
 
-def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, backend: object) -> None:
-    """Run every exercise with checks on the student's cells, and put the results into the verdict."""
-    from autograder.checks.protocol import rng_for, run_exercise
+def sandboxes(assignment: Assignment, backend: object = None):
+    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts."""
     from autograder.patience import Patient
-    from autograder.sandbox import Cell, Limits, open_student
+    from autograder.sandbox import Limits, Pool
 
     checked = [one for one in assignment.exercises.values() if one.stages]
     withhold = sorted({module for one in checked for module in one.withhold})
-    cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
+    # Enough fresh starts for every function to end badly as often as Patient lets it.
+    return Pool(withhold, Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked)), backend, ahead=0)
+
+
+def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, pool: object) -> None:
+    """Run every exercise with checks on the student's cells, and put the results into the verdict."""
+    from autograder.checks.protocol import rng_for, run_exercise
+    from autograder.patience import Patient
+    from autograder.sandbox import Cell
+
+    checked = [one for one in assignment.exercises.values() if one.stages]
     try:
-        limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked))
-        with open_student(cells, withhold, limits, backend=backend) as student:
+        with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces]) as student:
             patient = Patient(student)
             results = [run_exercise(one, patient, lambda stage, one=one: rng_for(
                 one.id, stage, verdict.student, secret=secret)) for one in checked]
-            verdict.tier = backend.name
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]
         verdict.results = [_cut(result.to_json()) for result in results]

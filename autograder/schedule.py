@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from autograder.grade import (Assignment, Verdict, course_secret, grade_submission, load_assignment, load_verdict,
-                              save_verdict)
+                              sandboxes, save_verdict)
 from autograder.intake import IntakeError, fingerprint
 from autograder.submissions import Submission
 
@@ -118,12 +118,15 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
-    while True:
-        try:
-            submission = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        pipe.send(grade_submission(submission, loaded, secret, backend).to_json())
+    with sandboxes(loaded, backend) as pool:
+        while True:
+            try:
+                submission, more = pipe.recv()
+            except (EOFError, KeyboardInterrupt):
+                return
+            # The next sandbox starts while this submission is judged.
+            pool.ahead = 1 if more else 0
+            pipe.send(grade_submission(submission, loaded, secret, pool).to_json())
 
 
 def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
@@ -131,7 +134,7 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
         if worker.submission is None and todo:
             worker.submission, worker.since = todo.popleft(), time.monotonic()
             try:
-                worker.pipe.send(worker.submission)
+                worker.pipe.send((worker.submission, bool(todo)))
             except OSError:
                 continue        # it is dead; _ready finds its pipe closed
 
