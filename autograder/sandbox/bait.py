@@ -34,6 +34,7 @@ class Bait:
             if folder.is_dir() and os.access(folder, os.W_OK):
                 self.canaries.append(folder / f".{self.mark}-canary")
                 self.canaries[-1].write_text(self.secret)
+                self.canaries[-1].chmod(0o644)      # only the walls stand before it, not its mode
         self.targets = [canary.with_name(f".{self.mark}-written") for canary in self.canaries]
         os.environ[VARIABLE] = self.secret
         self.listener = socket.create_server(("127.0.0.1", 0))

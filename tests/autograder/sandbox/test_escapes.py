@@ -4,11 +4,13 @@ The same attempts run against the process backend, which isolates nothing. What 
 works and that its trace is seen; what is held there too is held by the pipe, the clock and the kernel's limits, which
 both backends share.
 """
+from dataclasses import replace
+
 import pytest
 
-from autograder.sandbox.attempts import ESCAPED, HELD, all_attempts, try_out
+from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Attempt, all_attempts, try_out
 from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bait import Bait
+from autograder.sandbox.bait import REPOSITORY, Bait
 from autograder.sandbox.bubblewrap import BubblewrapBackend
 
 pytestmark = pytest.mark.sandbox
@@ -35,9 +37,44 @@ def test_the_same_attempt_escapes_where_nothing_isolates(name, bait):
 
 
 def test_an_attempt_that_fails_by_its_own_fault_does_not_count_as_held(bait):
-    from autograder.sandbox.attempts import UNTRIED, Attempt
     assert try_out(Attempt("broken", "divide by zero", broken), ProcessBackend(), bait).state == UNTRIED
 
 
 def broken(facts):
     return str(1 / 0)
+
+
+class Weakened(BubblewrapBackend):
+    """The sandbox with one wall taken out of its command line, or a window put in."""
+
+    def __init__(self, remove=(), window=None):
+        self.remove, self.window = remove, window
+
+    def launch(self, *args):
+        launch = super().launch(*args)
+        command = list(launch.command)
+        for option, values in self.remove:
+            while option in command:
+                at = command.index(option)
+                del command[at:at + 1 + values]
+        if self.window:
+            closing = next(i for i, word in enumerate(command) if word == "--remount-ro" and command[i + 1] == "/")
+            parents = [part for folder in list(self.window.parents)[-2::-1] for part in ("--perms", "0755", "--dir", str(folder))]
+            command[closing:closing] = [*parents, "--ro-bind", str(self.window), str(self.window)]
+        return replace(launch, command=command)
+
+
+WALLS = [
+    ("the system-call filter", Weakened([("--seccomp", 1)]), ["kernel-calls", "sockets", "memory-elsewhere"]),
+    ("the filter and the network namespace", Weakened([("--seccomp", 1), ("--unshare-net", 0)]), ["loopback"]),
+    ("the process namespace", Weakened([("--unshare-pid", 0), ("--as-pid-1", 0)]), ["process-list"]),
+    ("the sizes of the mounts in memory", Weakened([("--size", 1)]), ["fill-disk"]),
+    ("the repository's absence", Weakened(window=REPOSITORY), ["answers"]),
+]
+
+
+@pytest.mark.parametrize("wall, backend, names", WALLS, ids=[wall for wall, _, _ in WALLS])
+def test_each_wall_is_needed(wall, backend, names, bait):
+    for name in names:
+        outcome = try_out(all_attempts()[name], backend, bait)
+        assert outcome.state == ESCAPED, f"{name} without {wall}: {outcome.happened}"
