@@ -1,0 +1,115 @@
+"""A worker that hangs, dies, floods or is left alone: what the student's checks see of it, and what is left behind."""
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograder.checks.student import StudentError
+from autograder.sandbox import Cell, Limits, open_student
+
+pytestmark = pytest.mark.sandbox
+QUICK = Limits(call_seconds=1.0, cell_seconds=1.0)
+
+
+def answer(student, name):
+    """The value of a call, or the kind of its error."""
+    try:
+        return student.call(name).value
+    except StudentError as error:
+        return error.kind
+
+
+DEADLY = "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs(): time.sleep(600)\n" \
+         "def crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes; ctypes.string_at(0)\n" \
+         "def closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+
+
+@pytest.mark.parametrize("name, kind, says", [("dies", "killed", "exit status 3"), ("hangs", "time", "more than 1 seconds"),
+                                              ("crashes", "killed", "SIGSEGV"), ("closes", "killed", "closed its pipe")])
+def test_a_death_costs_one_call_and_the_next_stage_lives(name, kind, says):
+    with open_student([Cell("a", DEADLY)], limits=QUICK, warm=()) as student:
+        with pytest.raises(StudentError, match=says) as caught:
+            student.call(name)
+        assert caught.value.kind == kind
+        student.new_stage()
+        assert student.ok() == 1 and student.calls[0].name == "ok"
+
+
+def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
+    cells = [Cell("a", "def a(): return 1"), Cell("slow", "while True: pass"), Cell("b", "def b(): return 2"),
+             Cell("deadly", "import os; os._exit(1)")]
+    with open_student(cells, limits=QUICK, warm=()) as student:
+        assert [(error.grade_id, error.kind) for error in student.cell_errors] == [("slow", "time"), ("deadly", "killed")]
+        assert student.a() + student.b() == 3
+
+
+def test_after_too_many_deaths_nothing_more_is_started():
+    with open_student([Cell("a", DEADLY)], limits=replace(QUICK, restarts=1), warm=()) as student:
+        for _ in range(2):
+            with pytest.raises(StudentError, match="was stopped"):
+                student.dies()
+        with pytest.raises(StudentError, match="not called any more") as caught:
+            student.ok()
+        assert caught.value.kind == "killed" and student._process is None
+
+
+def test_the_time_for_everything_ends_a_student_that_is_always_just_in_time():
+    with open_student([Cell("a", "import time\ndef nap(): time.sleep(0.4)")], limits=replace(QUICK, total_seconds=2.0),
+                      warm=()) as student:
+        outcomes = [answer(student, "nap") for _ in range(12)]
+    assert outcomes[0] is None and outcomes[-1] == "time" and len(set(map(str, outcomes))) == 2
+
+
+def test_the_time_our_own_function_takes_is_not_the_students():
+    with open_student([Cell("a", "def calls(f): return f() + f() + f()")], limits=QUICK, warm=()) as student:
+        assert student.call("calls", lambda: time.sleep(0.5) or 1).value == 3
+
+
+def test_calling_back_without_end_is_stopped():
+    with open_student([Cell("a", "def forever(f):\n    while True: f()")], limits=replace(Limits(), callbacks=50), warm=()) as student:
+        count = []
+        with pytest.raises(StudentError, match="called back more than 50 times"):
+            student.forever(lambda: count.append(1))
+        assert len(count) <= 51
+
+
+def test_memory_is_an_error_of_its_own_kind():
+    with open_student([Cell("a", "def hog(): return len(bytearray(4 << 30))")], warm=()) as student:
+        assert answer(student, "hog") == "memory"
+
+
+HELD_OPEN = """
+import sys, time
+from autograder.sandbox import Cell, Limits, open_student
+cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n    libc.prctl(1, 0)\\n"
+                   "    libc.prctl(15, b'MARK', 0, 0, 0)\\n    time.sleep(300)")]
+with open_student(cells, limits=Limits(call_seconds=300), warm=()) as student:
+    print("ready", flush=True)
+    student.hang()
+"""
+
+
+def marked(mark):
+    return [path.parent.name for path in Path("/proc").glob("[0-9]*/comm") if path.exists() and path.read_text().strip() == mark]
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_when_the_checker_is_killed_everything_inside_dies_with_it():
+    mark = f"orphan{os.getpid()}"
+    checker = subprocess.Popen([sys.executable, "-c", HELD_OPEN.replace("MARK", mark)], stdout=subprocess.PIPE)
+    assert checker.stdout.readline() == b"ready\n" and wait_for(lambda: marked(mark))
+    checker.send_signal(signal.SIGKILL)
+    checker.wait()
+    assert wait_for(lambda: not marked(mark))
