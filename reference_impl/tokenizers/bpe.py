@@ -112,8 +112,8 @@ class BPE:
     """A vocabulary with merges in the order in which they are made.
 
     Without merges, any two neighbours that together are a token may be joined, the lowest id first: so `tiktoken`
-    reads the vocabularies of GPT-4. `unknown` is the token that stands for a character without a token; without one, such a character is an error.
-    Raises TokenizerError if a merge joins, or gives, a token that the vocabulary lacks.
+    reads the vocabularies of GPT-4. `unknown` is the token that stands for a character without a token; without one,
+    such a character is an error. Raises TokenizerError if a merge joins, or gives, a token that the vocabulary lacks.
     """
 
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None, unknown: str | None = None):

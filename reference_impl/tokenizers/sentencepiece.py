@@ -69,11 +69,11 @@ class SentencePieceTokenizer:
             characters += [(character, place) for character in replacement]
             place += length
         if self.file.remove_extra_whitespaces:
-            characters = [(c, i) for n, (c, i) in enumerate(characters) if c != " " or n and characters[n - 1][0] != " "]
-            while characters and characters[-1][0] == " ":
+            # A space stays if something other than a space stands before it; the last may still be at the end.
+            characters = [(character, origin) for n, (character, origin) in enumerate(characters)
+                          if character != " " or n > 0 and characters[n - 1][0] != " "]
+            if characters and characters[-1][0] == " ":
                 characters.pop()
-            if characters and characters[0][0] == " ":
-                characters.pop(0)
         if characters and self.file.add_dummy_prefix:
             characters.insert(0, (" ", 0))
         return "".join(c for c, _ in characters).replace(" ", METASPACE), [i for _, i in characters]

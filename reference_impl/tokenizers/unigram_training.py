@@ -199,7 +199,7 @@ class Lattice:
             places = self.source[path[-1]]
         return np.concatenate(path) if path else np.array([], dtype=np.int64)
 
-    def best_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P+1"]:
+    def best_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P_and_unknown"]:
         """How often each piece, and after them the unknown character, is used in the best cuts."""
         edges = self.best_edges(scores)
         return np.bincount(self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1)
