@@ -70,7 +70,7 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     """Run every page whose output is not in the cache, `jobs` at a time, and put the outputs there.
 
     This is what jupyter-cache's parallel executor does, with a limit on processes and a line for each page.
-    Returns a line for each page that failed: its name and the error of its first failing cell.
+    Returns a line for each page that failed or warned: its name and the error of its first failing cell, or the warning.
     """
     from jupyter_cache import get_cache
     from jupyter_cache.base import CacheBundleIn
@@ -102,6 +102,11 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
             if result.err is not None:
                 broken.append(f"{name}: {_last_line(result.err)}")
                 say(f"  {number} of {len(runs)}  {name} failed")
+                continue
+            warned = _warnings(notebook)
+            if warned:
+                broken += [f"{name}: {line}" for line in warned]
+                say(f"  {number} of {len(runs)}  {name} warned")
                 continue
             cache.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time}),
                                         check_validity=False, overwrite=True)
@@ -141,6 +146,13 @@ def _stop_at(findings, what):
     if findings:
         lines = "\n  ".join(findings[:40]) + (f"\n  and {len(findings) - 40} more" if len(findings) > 40 else "")
         raise CourseError(f"{len(findings)} finding(s) in {what}:\n  {lines}")
+
+
+def _warnings(notebook):
+    """What Python warned of while the page ran. Progress on stderr is in order and not shown."""
+    text = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", [])
+                   if output.output_type == "stream" and output.name == "stderr")
+    return [line.strip()[:200] for line in text.splitlines() if re.search(r"\bWarning:", line)]
 
 
 def _last_line(error):
