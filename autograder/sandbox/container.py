@@ -44,8 +44,8 @@ class ContainerBackend(Backend):
         environment = [part for item in ENVIRONMENT.items() for part in ("--env", "=".join(item))]
         tmpfs = f"rw,nosuid,nodev,noexec,size={limits.tmp},mode=1777"
         name = f"word2serve-{secrets.token_hex(8)}"
-        command = [self.engine, "run", "--rm", "--name", name, "--interactive", "--pull", "never", "--network", "none", "--read-only",
-                   "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
+        command = [self.engine, "run", "--rm", "--name", name, "--interactive", "--pull", "never",
+                   "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
                    "--pids-limit", str(limits.processes), "--memory", str(limits.tree_memory),
                    "--memory-swap", str(limits.tree_memory), "--ipc", "none", "--hostname", "sandbox",
                    "--tmpfs", f"/tmp:{tmpfs}", "--workdir", "/tmp",

@@ -71,7 +71,8 @@ def test_the_time_our_own_function_takes_is_not_the_students():
 
 
 def test_calling_back_without_end_is_stopped():
-    with open_student([Cell("a", "def forever(f):\n    while True: f()")], limits=replace(Limits(), callbacks=50), warm=()) as student:
+    code = "def forever(f):\n    while True: f()"
+    with open_student([Cell("a", code)], limits=Limits(callbacks=50), warm=()) as student:
         count = []
         with pytest.raises(StudentError, match="called back more than 50 times"):
             student.forever(lambda: count.append(1))

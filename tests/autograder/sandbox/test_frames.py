@@ -213,7 +213,8 @@ def test_a_good_frame_with_a_few_bytes_changed_never_raises_anything_else(data):
         assert str(error)
 
 
-@pytest.mark.parametrize("text", ["[" + "[]," * (MAX_MESSAGE // 20) + "[]]", '["' + "x" * (MAX_MESSAGE // 10) + '"]'], ids=["lists", "text"])
+@pytest.mark.parametrize("text", ["[" + "[]," * (MAX_MESSAGE // 20) + "[]]", '["' + "x" * (MAX_MESSAGE // 10) + '"]'],
+                         ids=["lists", "text"])
 def test_memory_is_bounded_by_the_bytes_that_came(text):
     frame = message(text)
     tracemalloc.start()

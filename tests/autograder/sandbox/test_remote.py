@@ -197,17 +197,18 @@ def test_text_from_inside_carries_no_control_characters():
 
 
 def test_two_sandboxes_share_nothing():
-    code = "import os\ndef write(): open('/tmp/x', 'w').write('1'); return os.listdir('/tmp')\ndef look(): return os.listdir('/tmp')"
+    code = "import os\ndef write(): open('/tmp/x', 'w').close(); return look()\ndef look(): return os.listdir('/tmp')"
     with open_student([Cell("a", code)], warm=()) as one, open_student([Cell("a", code)], warm=()) as other:
         assert "x" in one.write() and "x" not in other.look()
 
 
 def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
+    code = "import os\nseen = os.path.exists('/tmp/x')\nopen('/tmp/x', 'w').close()\ndef f(): return seen"
     with Pool(warm=()) as pool:
         pool.expect(3)
         started = []
         for _ in range(3):
-            with pool.open_student([Cell("a", "import os\nseen = os.path.exists('/tmp/x')\nopen('/tmp/x', 'w')\ndef f(): return seen")]) as student:
+            with pool.open_student([Cell("a", code)]) as student:
                 started.append(student._process.pid)
                 assert student.f() is False
                 assert len(pool._waiting) == (1 if len(started) < 3 else 0)
