@@ -14,13 +14,11 @@ equally long texts; BERT's first release gave it to the first.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
-Side = Literal["left", "right"]
-Strategy = Literal["longest_first", "only_first", "only_second"]
 STRATEGIES = ("longest_first", "only_first", "only_second")
+SIDES = ("left", "right")
 
 
 @dataclass
@@ -94,7 +92,7 @@ class Template:
         return result
 
 
-def kept_lengths(first: int, second: int | None, room: int, strategy: Strategy) -> tuple[int, int]:
+def kept_lengths(first: int, second: int | None, room: int, strategy: str) -> tuple[int, int]:
     """How many tokens of each text stay, if `room` tokens of text fit. Nothing is cut if both fit as they are.
 
     "longest_first" cuts the longer text down, and both alike when they have become equally long.
@@ -119,17 +117,19 @@ def kept_lengths(first: int, second: int | None, room: int, strategy: Strategy) 
 
 
 def _cut(length: int, excess: int, which: str, room: int) -> int:
-    if length < excess:
-        raise TokenizerError(f"{excess} tokens must go for the texts to fit into {room}, but the {which} text has "
-                             f"only {length}; use 'longest_first', or a larger max_length")
+    if length <= excess:
+        raise TokenizerError(f"{excess} tokens must go for the texts to fit into {room}, and the {which} text, from "
+                             f"which alone they may be taken, has {length}: nothing would be left; "
+                             "use 'longest_first', or a larger max_length")
     return length - excess
 
 
-def windows(length: int, size: int, stride: int, side: Side = "right") -> list[tuple[int, int]]:
+def windows(length: int, size: int, stride: int, side: str = "right") -> list[tuple[int, int]]:
     """Cut `length` tokens into windows of `size` that overlap by `stride`. The first window is the one that is kept.
 
     `side` says where tokens are cut off: with "left" the first window is at the end.
     """
+    _check_side(side)
     if size > 0 and stride >= size:
         raise TokenizerError(f"stride is {stride}, but only {size} tokens of text fit: windows would not move on")
     if length <= size:
@@ -145,14 +145,18 @@ def windows(length: int, size: int, stride: int, side: Side = "right") -> list[t
     return [(length - end, length - start) for start, end in found]
 
 
+def _check_side(side: str) -> None:
+    if side not in SIDES:
+        raise TokenizerError(f"side is {side!r}; it must be one of {', '.join(SIDES)}")
+
+
 def pad(encodings: Sequence[Encoding], pad_token: str, pad_id: int, length: int | None = None,
-        multiple_of: int = 1, side: Side = "right", pad_type_id: int = 0) -> list[Encoding]:
+        multiple_of: int = 1, side: str = "right", pad_type_id: int = 0) -> list[Encoding]:
     """Fill up to `length` tokens, by default the longest of the batch, rounded up to `multiple_of`.
 
     Encodings that are longer stay as they are: padding never cuts.
     """
-    if side not in ("left", "right"):
-        raise TokenizerError(f"padding side is {side!r}; it must be 'left' or 'right'")
+    _check_side(side)
     target = max(map(len, encodings), default=0) if length is None else length
     target = -(-target // multiple_of) * multiple_of
     padded = []

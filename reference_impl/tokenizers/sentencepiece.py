@@ -11,6 +11,7 @@ piece with the highest score first.
 
 But: user-defined pieces, which SentencePiece takes out of the text before all else, are refused at loading.
 """
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabula
 
 UNKNOWN_SHOWN = " \u2047 "
 """What decoding writes for the unknown token, as the library does: a double question mark between spaces."""
+_ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 class SentencePieceTokenizer:
@@ -129,6 +131,7 @@ class SentencePieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids. Control tokens show nothing, bytes that are not UTF-8 show as U+FFFD."""
         shown = bytearray()
+        at_start = self.file.add_dummy_prefix or self.file.remove_extra_whitespaces
         for id in ids:
             token, kind = self.vocabulary.token(id), self.kinds[id]
             if kind == spf.BYTE:
@@ -136,6 +139,9 @@ class SentencePieceTokenizer:
             elif kind == spf.UNKNOWN:
                 shown += UNKNOWN_SHOWN.encode()
             elif kind != spf.CONTROL:
+                if at_start and not shown:  # the space that was put before the text, or that would have been removed
+                    at_start = not token.startswith(METASPACE) or self.file.remove_extra_whitespaces
+                    token = token.removeprefix(METASPACE)
                 shown += token.replace(METASPACE, " ").encode()
-        text = shown.decode("utf-8", "replace")
-        return text.removeprefix(" ") if self.file.add_dummy_prefix else text
+        # One U+FFFD for each byte that can't be read, where Python's own "replace" writes one for several.
+        return _ESCAPED.sub("\ufffd", shown.decode("utf-8", "surrogateescape"))

@@ -12,12 +12,12 @@ token. For texts of strangers say False: then it is cut up like other text.
 """
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import regex
 
 from reference_impl.tokenizers import encoding as enc
-from reference_impl.tokenizers.encoding import Encoding, Side, Strategy, Template
+from reference_impl.tokenizers.encoding import Encoding, Template
 from reference_impl.tokenizers.normalizers import Normalizer
 from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
 
@@ -26,6 +26,7 @@ _SURROGATE = regex.compile("[\ud800-\udfff]")
 """Half of a surrogate pair is no character and can't be written as UTF-8. It is read as U+FFFD."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """What cuts words: `BPE`, `ByteLevelBPE`, `WordPiece` and `Unigram` are such."""
 
@@ -56,8 +57,8 @@ class Tokenizer:
         self._pieces_of_word: dict[str, list[Piece]] = {}
 
     def encode(self, text: str, pair: str | None = None, add_specials: bool = True, specials_in_text: bool = True,
-               max_length: int | None = None, truncation: Strategy = "longest_first", stride: int = 0,
-               side: Side = "right") -> Encoding:
+               max_length: int | None = None, truncation: str = "longest_first", stride: int = 0,
+               side: str = "right") -> Encoding:
         """One text, or two, as an encoding of at most `max_length` tokens, special tokens included.
 
         What is cut off from the end (`side="left"`: the beginning) comes in `overflow`, in windows that overlap by
@@ -81,7 +82,7 @@ class Tokenizer:
         return replace(filled[0], overflow=[] if cut_both else filled[1:])
 
     def encode_batch(self, texts: Iterable[str | tuple[str, str]], length: int | None = None, multiple_of: int = 1,
-                     padding_side: Side = "right", **options) -> list[Encoding]:
+                     padding_side: str = "right", **options) -> list[Encoding]:
         """Many texts or pairs, padded to the longest of them, or to `length`. `options` are those of `encode`."""
         pad_id = self._pad_id()
         encodings = [self.encode(*((text,) if isinstance(text, str) else text), **options) for text in texts]

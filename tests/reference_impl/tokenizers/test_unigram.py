@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st  # noqa: E402
 from reference_impl.tokenizers.unigram import Unigram, log_sum_exp  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
 
-PIECES = [("<unk>", 0.0), ("a", -2.1), ("b", -2.3), ("ab", -3.7), ("ba", -3.9), ("aba", -5.6), ("abab", -6.2), ("c", -3.3)]
+PIECES = [("<unk>", 0.0), ("a", -2.1), ("b", -2.3), ("ab", -3.7), ("ba", -3.9), ("aba", -5.6), ("abab", -6.2),
+          ("c", -3.3)]
 scored_pieces = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.floats(-9, -0.5), max_size=12)
 
 

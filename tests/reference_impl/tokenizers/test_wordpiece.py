@@ -37,7 +37,8 @@ def test_a_word_of_more_than_100_characters_is_unknown(length, num_tokens):
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
-@given(pieces=st.lists(st.text("ab#", min_size=1, max_size=5), max_size=20, unique=True), word=st.text("abc#", max_size=120))
+@given(pieces=st.lists(st.text("ab#", min_size=1, max_size=5), max_size=20, unique=True),
+       word=st.text("abc#", max_size=120))
 def test_cutting_agrees_with_tokenizers(pieces, word):
     vocabulary = Vocabulary(["[UNK]", *pieces])
     library = tokenizers.models.WordPiece(vocabulary.id_of, unk_token="[UNK]", max_input_chars_per_word=100)
