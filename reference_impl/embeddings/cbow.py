@@ -8,7 +8,6 @@ the middle is the output. One prediction a place, not one a pair, so it is cheap
 """
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -17,7 +16,7 @@ from torch.nn.functional import logsigmoid
 from reference_impl.embeddings.skipgram import (Step, Tables, add_rows, keep_probability, noise_distribution,
                                                 sample_noise)
 from reference_impl.embeddings.vectors import Vectors
-from reference_impl.embeddings.vocabulary import Vocabulary
+from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import walk
 
 
@@ -36,7 +35,7 @@ def cbow_loss(contexts: Float[Tensor, "B C D"], present: Bool[Tensor, "B C"], ce
 
 
 def block_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
-                    noise: Float[Tensor, "N D"], negatives: float
+                    noise: Float[Tensor, "N D"], negatives: int
                     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
     """The gradients of `cbow_loss`, summed over all places of a block that share N noise words.
 
@@ -44,7 +43,7 @@ def block_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T 
     nothing. Each noise word counts negatives/N times, as in skip-gram.
     """
     size = mask.sum(2, keepdim=True)  # (R, T, 1), how many words each place sees
-    share = mask / size.clamp(min=1)  # (R, T, T)
+    share = mask.to(context.dtype) / size.clamp(min=1)  # (R, T, T)
     predicts = size > 0
     h = torch.bmm(share, context)  # (R, T, D)
     error = ((h * center).sum(-1, keepdim=True).sigmoid() - 1) * predicts  # (R, T, 1)
@@ -54,7 +53,7 @@ def block_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T 
     return d_context, error * h, noise_error.flatten(0, 1).T @ h.flatten(0, 1)
 
 
-def train_cbow(sentences: Sequence[Int[np.ndarray, "_"]], vocabulary: Vocabulary, *, dim: int = 100, window: int = 5,
+def train_cbow(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: int = 100, window: int = 5,
                negatives: int = 5, epochs: int = 5, learning_rate: float = 0.05, threshold: float = 1e-3,
                shared_noise: int = 64, row_length: int = 32, rows: int = 8, seed: int = 0,
                observe: Callable[[Step], None] | None = None) -> Vectors:

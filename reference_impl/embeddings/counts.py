@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.embeddings.vocabulary import flatten
+from reference_impl.embeddings.vocabulary import Sentence, flatten
 
 
-def window_counts_plain(sentences: Sequence[Sequence[int]], vocab_size: int, window: int) -> scipy.sparse.csr_matrix:
+def window_counts_plain(sentences: Sequence[Sentence], vocab_size: int, window: int) -> scipy.sparse.csr_matrix:
     """How often word w has word c at most `window` places away, in the same sentence; entry [w, c]."""
     counts: Counter[tuple[int, int]] = Counter()
     for sentence in sentences:
@@ -30,7 +30,7 @@ def window_counts_plain(sentences: Sequence[Sequence[int]], vocab_size: int, win
     return scipy.sparse.csr_matrix((values, (rows, columns)), shape=(vocab_size, vocab_size))
 
 
-def window_counts(sentences: Sequence[Sequence[int]], vocab_size: int, window: int,
+def window_counts(sentences: Sequence[Sentence], vocab_size: int, window: int,
                   weighting: str = "flat") -> scipy.sparse.csr_matrix:
     """The same counts as `window_counts_plain`, one distance at a time for all sentences at once.
 

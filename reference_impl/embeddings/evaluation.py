@@ -65,7 +65,8 @@ def word_similarity(vectors: Vectors, pairs: Sequence[tuple[str, str, float]]) -
     if len(known) < 2:
         raise ValueError(f"only {len(known)} of {len(pairs)} pairs have both words in the table: no correlation")
     first, second, scores = zip(*known, strict=True)
-    cosines = cosine_similarity(vectors.matrix[list(first)], vectors.matrix[list(second)]).double()
+    # In float64, so that rounding does not order pairs that are equal.
+    cosines = cosine_similarity(vectors.matrix[list(first)].double(), vectors.matrix[list(second)].double())
     rho = spearman(cosines, torch.tensor(scores, dtype=torch.float64))
     return Similarity(rho, len(known), len(pairs) - len(known), len(pairs))
 

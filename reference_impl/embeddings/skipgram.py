@@ -12,14 +12,13 @@ Not here: phrases, the hierarchical softmax.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from reference_impl.embeddings.vectors import Vectors
-from reference_impl.embeddings.vocabulary import Vocabulary
+from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import Block, walk
 
 
@@ -104,7 +103,7 @@ class Step(NamedTuple):
 
 
 def block_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
-                    noise: Float[Tensor, "N D"], negatives: float
+                    noise: Float[Tensor, "N D"], negatives: int
                     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
     """The gradients of `sgns_loss`, summed over all pairs of a block that share N noise words.
 
@@ -126,7 +125,7 @@ def add_rows(table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[
     table.scatter_add_(0, rows[:, None].expand(-1, table.shape[1]), values)
 
 
-def train_skipgram(sentences: Sequence[Int[np.ndarray, "_"]], vocabulary: Vocabulary, *, dim: int = 100,
+def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: int = 100,
                    window: int = 5, negatives: int = 5, epochs: int = 5, learning_rate: float = 0.025,
                    threshold: float = 1e-3, shared_noise: int = 64, row_length: int = 32, rows: int = 8,
                    seed: int = 0, observe: Callable[[Step], None] | None = None) -> Vectors:

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Int
 
+# The ids of one sentence: an array, or any sequence of numbers.
+Sentence = Int[np.ndarray, "_"] | Sequence[int]
+
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
@@ -56,7 +59,7 @@ def encode(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> list[I
     return [np.array([index[word] for word in sentence if word in index], dtype=np.int64) for sentence in sentences]
 
 
-def flatten(sentences: Sequence[Sequence[int]]) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "T"]]:
+def flatten(sentences: Sequence[Sentence]) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "T"]]:
     """All ids in one array, and beside it the number of the sentence that each came from."""
     lengths = [len(sentence) for sentence in sentences]
     ids = np.concatenate([np.asarray(s, dtype=np.int64) for s in sentences]) if lengths else np.empty(0, np.int64)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from reference_impl.embeddings.vocabulary import flatten
+from reference_impl.embeddings.vocabulary import Sentence, flatten
 
 PADDING = -1
 
@@ -23,7 +23,7 @@ class Block(NamedTuple):
     mask: Bool[Tensor, "R T T"]  # mask[r, i, j]: place i has place j in its window
 
 
-def pairs_plain(sentence: Sequence[int], radius: Sequence[int]) -> list[tuple[int, int]]:
+def pairs_plain(sentence: Sentence, radius: Sequence[int]) -> list[tuple[int, int]]:
     """The (centre, context) pairs of one sentence, the word at place i looking radius[i] places each way."""
     return [(int(sentence[i]), int(sentence[j]))
             for i in range(len(sentence))
@@ -31,7 +31,7 @@ def pairs_plain(sentence: Sequence[int], radius: Sequence[int]) -> list[tuple[in
             if j != i]
 
 
-def subsample(sentences: Sequence[Int[np.ndarray, "_"]], keep: Float[Tensor, "V"],
+def subsample(sentences: Sequence[Sentence], keep: Float[Tensor, "V"],
               generator: torch.Generator) -> list[Int[np.ndarray, "_"]]:
     """Keep each occurrence of word w with probability keep[w]; the words that stay close up, so windows reach farther."""
     ids, sentence_of = flatten(sentences)
@@ -40,7 +40,7 @@ def subsample(sentences: Sequence[Int[np.ndarray, "_"]], keep: Float[Tensor, "V"
     return np.split(ids[kept], ends[:-1])
 
 
-def pack(sentences: Sequence[Int[np.ndarray, "_"]], length: int
+def pack(sentences: Sequence[Sentence], length: int
          ) -> tuple[Int[Tensor, "R T"], Int[Tensor, "R T"]]:
     """Lay sentences one after the other into rows of `length` places: the words, and which sentence each is from.
 
@@ -74,7 +74,7 @@ def window_mask(owner: Int[Tensor, "R T"], radius: Int[Tensor, "R T"]) -> Bool[T
     return near & same & (owner >= 0)[:, :, None]
 
 
-def walk(sentences: Sequence[Int[np.ndarray, "_"]], keep: Float[Tensor, "V"], *, window: int, epochs: int,
+def walk(sentences: Sequence[Sentence], keep: Float[Tensor, "V"], *, window: int, epochs: int,
          row_length: int, rows: int, generator: torch.Generator) -> Iterator[tuple[float, Block]]:
     """All windows of the text, `rows` rows at a time, `epochs` times over; with each block the share of work done.
 
