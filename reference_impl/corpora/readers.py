@@ -10,6 +10,8 @@ from reference_impl.corpora.fetching import check_stamps, path
 
 if TYPE_CHECKING:
     from reference_impl.embeddings.vectors import Vectors
+    from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
+    from reference_impl.tokenizers.tokenizer import Tokenizer
 
 
 class Analogy(NamedTuple):
@@ -27,7 +29,7 @@ def load(name: str) -> Any:
 
     "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a line;
     "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word, score)];
-    "google_analogies" list[Analogy].
+    "google_analogies" list[Analogy]; "gpt2_tokenizer" a Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer.
     """
     item = entry(name)
     check_stamps(name)
@@ -82,6 +84,17 @@ def _glove(matrix: Path, index: Path) -> "Vectors":
     return Vectors(words, torch.from_numpy(numpy.load(matrix)))
 
 
+# The tokenizers come after `corpora` as well, and need `regex`.
+def _gpt2_tokenizer(vocabulary: Path, merges: Path) -> "Tokenizer":
+    from reference_impl.tokenizers.files import load_gpt2
+    return load_gpt2(vocabulary, merges)
+
+
+def _sentencepiece_tokenizer(file: Path) -> "SentencePieceTokenizer":
+    from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
+    return SentencePieceTokenizer.load(file)
+
+
 _READERS = {
     "oewn_glosses": _glosses,
     "kjv": _verses,
@@ -89,4 +102,6 @@ _READERS = {
     "wordsim353": _word_pairs,
     "simlex999": _word_pairs,
     "google_analogies": _analogies,
+    "gpt2_tokenizer": _gpt2_tokenizer,
+    "mistral_tokenizer": _sentencepiece_tokenizer,
 }
