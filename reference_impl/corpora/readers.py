@@ -29,7 +29,8 @@ def load(name: str) -> Any:
 
     "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a line;
     "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word, score)];
-    "google_analogies" list[Analogy]; "gpt2_tokenizer" a Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer.
+    "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
+    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer.
     """
     item = entry(name)
     check_stamps(name)
@@ -90,6 +91,11 @@ def _gpt2_tokenizer(vocabulary: Path, merges: Path) -> "Tokenizer":
     return load_gpt2(vocabulary, merges)
 
 
+def _bert_tokenizer(vocabulary: Path, _: Path) -> "Tokenizer":
+    from reference_impl.tokenizers.files import load_bert
+    return load_bert(vocabulary)
+
+
 def _sentencepiece_tokenizer(file: Path) -> "SentencePieceTokenizer":
     from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
     return SentencePieceTokenizer.load(file)
@@ -103,5 +109,6 @@ _READERS = {
     "simlex999": _word_pairs,
     "google_analogies": _analogies,
     "gpt2_tokenizer": _gpt2_tokenizer,
+    "bert_tokenizer": _bert_tokenizer,
     "mistral_tokenizer": _sentencepiece_tokenizer,
 }
