@@ -1026,11 +1026,12 @@ def pairs_of(text: Int[Tensor, "T"], line: Int[Tensor, "T"], window: int, rng) -
     return pairs[:, torch.randperm(pairs.shape[1], generator=rng)]
 
 
-def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, epochs=4, batch=2048, rate=0.1, patience=240):
+def train(vocabulary, text, line, film, dim=64, window=5, negatives=5, threshold=1e-4, epochs=4, batch=2048, rate=0.1,
+          patience=240):
     """Vectors of the centres, by your three functions; stops after `patience` seconds."""
     rng = torch.Generator().manual_seed(1)
     counts = torch.from_numpy(vocabulary.counts)
-    keep, noise = keep_probability(counts, 1e-4), noise_distribution(counts)
+    keep, noise = keep_probability(counts, threshold), noise_distribution(counts)
     centers, contexts = (torch.rand(len(counts), dim, generator=rng) - 0.5) / dim, torch.zeros(len(counts), dim)
     moved = {id(table): torch.zeros(len(counts), 1) for table in (centers, contexts)}     # how much each row has moved
 

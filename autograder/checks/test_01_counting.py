@@ -8,7 +8,7 @@ from autograder.checks.protocol import exercise, expect
 COUNTING = "01-static-embeddings/counting"
 LOG = {"rtol": 1e-4, "atol": 1e-5}      # a logarithm of a ratio, or a sum of four logarithms: both are right
 
-window_counts = exercise("01.window_counts", function="window_counts", points=4, see=COUNTING,
+window_counts = exercise("01.window_counts", function="window_counts", points=4, see=f"{COUNTING}#four-headlines",
                          withhold=["reference_impl.embeddings.counts"])
 
 
@@ -33,9 +33,11 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
         torch.zeros(len(middle)), cause="A position is counted as its own context.")
     left, centre, after = sentence[window - 1], sentence[window], sentence[window + 1]
     expect(table[centre, [left, after]], "The cell of a next-door neighbour").equals(
-        torch.ones(2), cause="Contexts stand on both sides of the centre: one step left and one step right both count 1.")
+        torch.ones(2), cause="Contexts stand on both sides of the centre: one step left and one step right both count "
+                             "1.")
     expect(table[middle], "The rows of words with a full window").equals(
-        right[middle], cause="The window reaches too far or not far enough: `window` steps away still counts, one more does not.")
+        right[middle], cause="The window reaches too far or not far enough: `window` steps away still counts, one "
+                             "more does not.")
 
 
 @window_counts.stage("ends", points=1)
@@ -73,10 +75,12 @@ def test_a_window_never_crosses_into_the_next_sentence(student, rng):
         expect(one).is_tensor(shape=(8, 8), dtype=torch.float32)
     expect(table, "The table of all sentences").equals(
         torch.stack(alone).sum(0),
-        cause="The table of several sentences should be the sum of the tables of each alone: no pair across a border, none lost.")
+        cause="The table of several sentences should be the sum of the tables of each alone: no pair across a border, "
+              "none lost.")
 
 
-predict_pairs = exercise("01.predict_pairs", function="predict_pairs", points=2, kind="predict", see=COUNTING,
+predict_pairs = exercise("01.predict_pairs", function="predict_pairs", points=2, kind="predict",
+                         see=f"{COUNTING}#four-headlines",
                          withhold=["reference_impl.embeddings.counts"])
 
 
@@ -106,7 +110,8 @@ def test_a_sentence_shorter_than_its_window(student, rng):
                   "a word cannot have more contexts on a side than there are words.")
 
 
-ppmi = exercise("01.ppmi", function="ppmi", points=5, see=COUNTING, withhold=["reference_impl.embeddings.counts"])
+ppmi = exercise("01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance",
+                withhold=["reference_impl.embeddings.counts"])
 
 
 def preferring(rng: torch.Generator, size: int) -> torch.Tensor:
@@ -130,7 +135,8 @@ def test_independent_words_score_zero(student, rng):
               "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table.")
     scores = student.ppmi(torch.eye(3) * 5 + 1)
     expect(scores).is_tensor(shape=(3, 3), dtype=torch.float32)
-    expect(bool((scores.diagonal() > 0).all())).is_true(cause="Words that meet more often than by chance should score above 0.")
+    expect(bool((scores.diagonal() > 0).all())).is_true(cause="Words that meet more often than by chance should score "
+                                                              "above 0.")
 
 
 @ppmi.stage("logarithm", points=1)
@@ -165,7 +171,8 @@ def test_what_was_never_counted_scores_zero(student, rng):
     empty = table == 0
     expect(scores[empty], "The score of the pairs that never met").equals(
         torch.zeros(int(empty.sum())),
-        cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, which is NaN.")
+        cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, "
+              "which is NaN.")
     expect(bool(scores[0, 0] > 0)).is_true(cause="Zeros elsewhere in the table should not change a pair above chance.")
 
 
@@ -176,12 +183,14 @@ def test_integer_counts_give_float32_and_the_callers_table_stays(student, rng):
     expect(floats.value).is_tensor(shape=tuple(table.shape), dtype=torch.float32)
     expect(bool((floats.value > 0).any())).is_true(cause="Some pairs are above chance, but every score is 0.")
     expect(floats.args[0], "The table after the call").equals(
-        table, cause="Your function changed the caller's table. Operations such as `/=` write into the tensor they were given.")
+        table, cause="Your function changed the caller's table. Operations such as `/=` write into the tensor they "
+                     "were given.")
     expect(student.ppmi(table.long())).close(
         floats.value, **LOG, cause="Integer counts should give the same float32 scores as the same counts as floats.")
 
 
-predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3, kind="predict", see=COUNTING)
+predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3, kind="predict",
+                         see=f"{COUNTING}#how-many-numbers-does-a-word-need")
 
 
 def sizes(rng: torch.Generator) -> tuple[int, int, int]:
@@ -196,7 +205,8 @@ def test_the_parameters_of_skip_gram(student, rng):
     tables = [torch.nn.Embedding(vocab_size, dim) for _ in ("centre", "context")]
     counted = sum(weight.numel() for table in tables for weight in table.parameters())
     expect(student.predict_sizes(vocab_size, dim, nonzero)).has("parameters").equals(
-        counted, cause="Skip-gram keeps two tables, one for centres and one for contexts, each V by D, and nothing else.")
+        counted, cause="Skip-gram keeps two tables, one for centres and one for contexts, each V by D, and nothing "
+                       "else.")
 
 
 @predict_sizes.stage("dense", points=1)
@@ -216,4 +226,5 @@ def test_the_bytes_of_a_sparse_table(student, rng):
     counted = sum(array.astype(dtype).nbytes for array, dtype in
                   ((table.data, "float32"), (table.indices, "int32"), (table.indptr, "int32")))
     expect(student.predict_sizes(vocab_size, dim, nonzero)).has("sparse_bytes").equals(
-        counted, cause="Compressed rows keep a value and a column number for each cell that is not 0, and V + 1 row starts.")
+        counted, cause="Compressed rows keep a value and a column number for each cell that is not 0, and V + 1 row "
+                       "starts.")

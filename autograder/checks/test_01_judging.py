@@ -4,7 +4,7 @@ import torch
 from autograder.checks.draws import counts, distinct, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-glove_weight = exercise("01.glove_weight", function="glove_weight", points=3, see="01-static-embeddings/glove",
+glove_weight = exercise("01.glove_weight", function="glove_weight", points=3, see="01-static-embeddings/glove#the-loss",
                         withhold=["reference_impl.embeddings.glove"])
 
 
@@ -14,7 +14,8 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     number[0, 0] = 0.0
     expect(student.glove_weight(number)).equals(
         ((number.double() / 100) ** 0.75).float(),
-        cause="Below x_max a count x should weigh (x / x_max) ** alpha, by default (x / 100) ** 0.75, and a count of 0 nothing.")
+        cause="Below x_max a count x should weigh (x / x_max) ** alpha, by default (x / 100) ** 0.75, and a count of "
+              "0 nothing.")
 
 
 @glove_weight.stage("limit", points=1)
@@ -35,10 +36,11 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
     x_max, alpha = float(whole(rng, 12, 30)), float(uniform(rng, 0.3, 0.6))
     expect(student.glove_weight(number, x_max, alpha)).equals(
         ((number.double() / x_max) ** alpha).float(),
-        cause="The arguments x_max and alpha are not what the weight is made with, or integer counts are not turned into floats.")
+        cause="The arguments x_max and alpha are not what the weight is made with, or integer counts are not turned "
+              "into floats.")
 
 
-analogy = exercise("01.analogy", function="analogy", points=5, see="01-static-embeddings/judging",
+analogy = exercise("01.analogy", function="analogy", points=5, see="01-static-embeddings/judging#analogies",
                    withhold=["reference_impl.embeddings.evaluation"])
 
 
@@ -76,7 +78,8 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         order = torch.randperm(6, generator=rng)
         place = order.argsort().tolist()
         expect(student.analogy(rows[order].contiguous(), *place[:3])).equals(
-            place[3], cause=f"Here the word `{cause}` of the question has the best score, and must not be the answer. All three are left out.")
+            place[3], cause=f"Here the word `{cause}` of the question has the best score, and must not be the answer. "
+                            f"All three are left out.")
 
 
 def answered(student, matrix: torch.Tensor, question: tuple) -> int:
@@ -98,7 +101,8 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
     moved = [(row + 1) % len(matrix) for row in (*question, answer)]
     returned = student.call("analogy", scaled, *moved[:3])
     expect(returned.value).equals(
-        moved[3], cause="The answer changes when rows get longer or shorter. Every row should get length 1 first, those of the question too.")
+        moved[3], cause="The answer changes when rows get longer or shorter. Every row should get length 1 first, "
+                        "those of the question too.")
     expect(returned.args[0], "The matrix after the call").equals(
         scaled, cause="Your function changed the caller's matrix.")
 
@@ -109,7 +113,8 @@ def test_a_row_of_zeros_is_no_answer_and_no_nan(student, rng):
     answer = answered(student, matrix, question)
     with_zeros = torch.cat([torch.zeros(1, matrix.shape[1]), matrix])
     expect(student.analogy(with_zeros, *(row + 1 for row in question))).equals(
-        answer + 1, cause="A row of zeros changes the answer. 0 / 0 is NaN, which wins every argmax; the cosine of a zero row should be 0.")
+        answer + 1, cause="A row of zeros changes the answer. 0 / 0 is NaN, which wins every argmax; the cosine of a "
+                          "zero row should be 0.")
 
 
 @analogy.stage("ties", points=0.5)
@@ -120,7 +125,8 @@ def test_equal_scores_give_the_smaller_number(student, rng):
     order = torch.randperm(len(rows), generator=rng)
     place = order.argsort().tolist()
     expect(student.analogy(rows[order].contiguous(), *place[:3])).equals(
-        min(place[3:6]), cause="Three words have the same best score: the one with the smallest number should be the answer.")
+        min(place[3:6]), cause="Three words have the same best score: the one with the smallest number should be the "
+                               "answer.")
 
 
 bank = exercise("01.bank", points=5, kind="manual", see="01-static-embeddings/bank")

@@ -44,7 +44,8 @@ def _(sentences, vocab_size, window):
 
 
 @mistake(COUNTS, "slice-from-the-end", caught_by="ends", loses=1,
-         misconception="Near the start of a sentence `i - window` is negative, and Python counts a negative slice start "
+         misconception="Near the start of a sentence `i - window` is negative, and Python counts a negative slice "
+                       "start "
                        "from the end: the words on the left get lost.")
 def _(sentences, vocab_size, window):
     def places(sentence, i):
@@ -69,14 +70,16 @@ def _(sentences, vocab_size, window):
 
 
 @mistake(COUNTS, "compares-words", caught_by="repeats", loses=1,
-         misconception="You skip every context that is the same *word* as the centre; only the same *position* is to be skipped.")
+         misconception="You skip every context that is the same *word* as the centre; only the same *position* is to "
+                       "be skipped.")
 def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size,
                   lambda s, i: [j for j in range(max(0, i - window), min(len(s), i + window + 1)) if s[j] != s[i]])
 
 
 @mistake(COUNTS, "one-long-text", caught_by="sentences", loses=1,
-         misconception="You join the sentences into one text, so the last words of one meet the first words of the next.")
+         misconception="You join the sentences into one text, so the last words of one meet the first words of the "
+                       "next.")
 def _(sentences, vocab_size, window):
     text = [word for sentence in sentences for word in sentence]
     return _count([text], vocab_size,
@@ -105,7 +108,8 @@ def _(num_words, window):
 
 
 @mistake(PAIRS, "full-windows-only", caught_by="long", loses=2,
-         misconception="You count only the words with a full window. Those near the ends have contexts too, just fewer.")
+         misconception="You count only the words with a full window. Those near the ends have contexts too, just "
+                       "fewer.")
 def _(num_words, window):
     return 2 * window * max(0, num_words - 2 * window)
 
@@ -117,7 +121,8 @@ def _(num_words, window):
 
 
 @mistake(PAIRS, "formula-for-long-only", caught_by="short", loses=1,
-         misconception="Your formula holds for sentences at least as long as the window. For shorter ones it takes away too much.")
+         misconception="Your formula holds for sentences at least as long as the window. For shorter ones it takes "
+                       "away too much.")
 def _(num_words, window):
     return 2 * window * num_words - window * (window + 1)
 
@@ -131,14 +136,16 @@ def _ratio(counts):
 
 
 @mistake(PPMI, "joint-not-normalised", caught_by="chance", loses=3,
-         misconception="You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by the sum of the table.")
+         misconception="You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by the "
+                       "sum of the table.")
 def _(counts):
     counts = counts.float()
     return torch.where(counts > 0, _ratio(counts) * counts.sum(), 1.0).log().clamp(min=0)
 
 
 @mistake(PPMI, "conditional-only", caught_by="chance", loses=2,
-         misconception="You divide by P(w) only: that is the probability of the context given the word. PMI divides by P(c) too.")
+         misconception="You divide by P(w) only: that is the probability of the context given the word. PMI divides "
+                       "by P(c) too.")
 def _(counts):
     counts = counts.float()
     share = counts * counts.shape[1] / counts.sum(1, keepdim=True)
@@ -146,7 +153,8 @@ def _(counts):
 
 
 @mistake(PPMI, "one-added", caught_by="chance", loses=3,
-         misconception="You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in those cells instead.")
+         misconception="You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in "
+                       "those cells instead.")
 def _(counts):
     return _ratio(counts.float() + 1).log().clamp(min=0)
 
@@ -173,7 +181,8 @@ def _(counts):
 
 
 @mistake(PPMI, "absolute-value", caught_by="positive", loses=1,
-         misconception="You take the absolute value, so that pairs rarer than chance look like pairs more frequent than chance.")
+         misconception="You take the absolute value, so that pairs rarer than chance look like pairs more frequent "
+                       "than chance.")
 def _(counts):
     counts = counts.float()
     return torch.where(counts > 0, _ratio(counts), 1.0).log().abs()
@@ -187,7 +196,8 @@ def _(counts):
 
 
 @mistake(PPMI, "changes-the-table", caught_by="types", loses=1,
-         misconception="`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: `counts / ...`.")
+         misconception="`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: "
+                       "`counts / ...`.")
 def _(counts):
     counts /= counts.sum()
     chance = counts.sum(1, keepdim=True) * counts.sum(0, keepdim=True)

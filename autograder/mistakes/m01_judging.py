@@ -21,7 +21,8 @@ def _(counts, x_max=100.0, alpha=0.75):
 
 
 @mistake(WEIGHT, "power-before-division", caught_by="growth", loses=3,
-         misconception="You raise the count to the power and divide by x_max afterwards. The power belongs to the whole fraction.")
+         misconception="You raise the count to the power and divide by x_max afterwards. The power belongs to the "
+                       "whole fraction.")
 def _(counts, x_max=100.0, alpha=0.75):
     return counts.float().clamp(max=x_max) ** alpha / x_max
 
@@ -33,19 +34,22 @@ def _(counts, x_max=100.0, alpha=0.75):
 
 
 @mistake(WEIGHT, "nothing-above", caught_by="limit", loses=1,
-         misconception="Counts of x_max and more get the weight 0. They are the pairs that are known best: their weight is 1.")
+         misconception="Counts of x_max and more get the weight 0. They are the pairs that are known best: their "
+                       "weight is 1.")
 def _(counts, x_max=100.0, alpha=0.75):
     return torch.where(counts < x_max, (counts.float() / x_max) ** alpha, 0.0)
 
 
 @mistake(WEIGHT, "zero-counts-weigh", caught_by="growth", loses=1,
-         misconception="A count of 0 gets the weight 1. Pairs that never met weigh nothing: their logarithm is minus infinity.")
+         misconception="A count of 0 gets the weight 1. Pairs that never met weigh nothing: their logarithm is minus "
+                       "infinity.")
 def _(counts, x_max=100.0, alpha=0.75):
     return torch.where((counts > 0) & (counts < x_max), (counts.float() / x_max) ** alpha, 1.0)
 
 
 @mistake(WEIGHT, "changes-the-counts", caught_by="limit", loses=1,
-         misconception="An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts. Make a new tensor.")
+         misconception="An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts. Make a "
+                       "new tensor.")
 def _(counts, x_max=100.0, alpha=0.75):
     counts[counts > x_max] = x_max
     return (counts.float() / x_max) ** alpha
@@ -94,7 +98,8 @@ def _(matrix, a, b, c):
 
 
 @mistake(ANALOGY, "question-words-win", caught_by="question-words", loses=1,
-         misconception="You let the words of the question take part. The best score is then nearly always b or c itself.")
+         misconception="You let the words of the question take part. The best score is then nearly always b or c "
+                       "itself.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     return _best(unit @ (unit[b] - unit[a] + unit[c]))
@@ -121,20 +126,23 @@ def _(matrix, a, b, c):
 
 
 @mistake(ANALOGY, "target-from-raw-rows", caught_by="lengths", loses=1,
-         misconception="You build the target from the raw rows: the longest word of the question dominates it. Use the rows of length 1.")
+         misconception="You build the target from the raw rows: the longest word of the question dominates it. Use "
+                       "the rows of length 1.")
 def _(matrix, a, b, c):
     return _best(_unit(matrix) @ (matrix[b] - matrix[a] + matrix[c]), (a, b, c))
 
 
 @mistake(ANALOGY, "nan-wins", caught_by="zero-row", loses=0.5,
-         misconception="You divide a row of zeros by its length 0. That is NaN, and argmax takes NaN for the largest number.")
+         misconception="You divide a row of zeros by its length 0. That is NaN, and argmax takes NaN for the largest "
+                       "number.")
 def _(matrix, a, b, c):
     unit = matrix / matrix.norm(dim=1, keepdim=True)
     return _best(unit @ (unit[b] - unit[a] + unit[c]), (a, b, c))
 
 
 @mistake(ANALOGY, "last-of-equals", caught_by="ties", loses=0.5,
-         misconception="Of several best words you return the last one, as the end of an ascending sort does. The first was asked for.")
+         misconception="Of several best words you return the last one, as the end of an ascending sort does. The "
+                       "first was asked for.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     scores = unit @ (unit[b] - unit[a] + unit[c])

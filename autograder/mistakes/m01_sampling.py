@@ -27,14 +27,16 @@ def _(counts, threshold):
 
 
 @mistake(KEEP, "released-program", caught_by="formula", loses=1,
-         misconception="You add t / f to the root. The released C program does that; the paper and this exercise do not.")
+         misconception="You add t / f to the root. The released C program does that; the paper and this exercise do "
+                       "not.")
 def _(counts, threshold):
     ratio = threshold / (counts.float() / counts.sum())
     return (ratio.sqrt() + ratio).clamp(max=1)
 
 
 @mistake(KEEP, "discards", caught_by="formula", loses=3,
-         misconception="You return the probability of dropping a word, as the paper prints it. Keeping is 1 minus that.")
+         misconception="You return the probability of dropping a word, as the paper prints it. Keeping is 1 minus "
+                       "that.")
 def _(counts, threshold):
     return 1 - (threshold / (counts.float() / counts.sum())).sqrt().clamp(max=1)
 
@@ -52,7 +54,8 @@ def _(counts, threshold):
 
 
 @mistake(KEEP, "unseen-dropped", caught_by="unseen", loses=1,
-         misconception="You guard against the division by 0 with a 0. A word with count 0 is infinitely rare: its probability is 1.")
+         misconception="You guard against the division by 0 with a 0. A word with count 0 is infinitely rare: its "
+                       "probability is 1.")
 def _(counts, threshold):
     share = counts.float() / counts.sum()
     return torch.where(share > 0, (threshold / share).sqrt().clamp(max=1), 0.0)
@@ -62,14 +65,16 @@ WRITE = "01.test_keep"
 
 
 @mistake(WRITE, "only-a-range", caught_by="formula", loses=3,
-         misconception="A test that asks only whether every value lies between 0 and 1 lets most wrong functions through.")
+         misconception="A test that asks only whether every value lies between 0 and 1 lets most wrong functions "
+                       "through.")
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 10.0, 5.0]), 0.09)
     assert ((keep > 0) & (keep <= 1)).all()
 
 
 @mistake(WRITE, "only-the-order", caught_by="formula", loses=3,
-         misconception="A test that asks only whether rare words are kept more often than frequent ones never looks at a number.")
+         misconception="A test that asks only whether rare words are kept more often than frequent ones never looks "
+                       "at a number.")
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 5.0]), 0.09)
     assert keep[0] < keep[1] < keep[2]

@@ -35,7 +35,8 @@ def _(center, context, negatives):
 
 
 @mistake(LOSS, "one-minus-log", caught_by="negatives", loses=2,
-         misconception="You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid, in front of the score.")
+         misconception="You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid, in "
+                       "front of the score.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     log_two = math.log(2)
@@ -58,14 +59,16 @@ def _(center, context, negatives):
 
 
 @mistake(LOSS, "log-of-sigmoid", caught_by="large-scores", loses=1,
-         misconception="You take the logarithm of the sigmoid in two steps. In float32 sigmoid(-200) is 0, and log 0 is minus infinity.")
+         misconception="You take the logarithm of the sigmoid in two steps. In float32 sigmoid(-200) is 0, and log 0 "
+                       "is minus infinity.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -(torch.sigmoid(good).log() + torch.sigmoid(-bad).log().sum(-1)).mean()
 
 
 @mistake(LOSS, "epsilon", caught_by="large-scores", loses=1,
-         misconception="A small number inside the log keeps it finite, but then no score can cost more than about 23. The true cost of -200 is 200.")
+         misconception="A small number inside the log keeps it finite, but then no score can cost more than about 23. "
+                       "The true cost of -200 is 200.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -((torch.sigmoid(good) + 1e-10).log() + (torch.sigmoid(-bad) + 1e-10).log().sum(-1)).mean()
@@ -90,19 +93,22 @@ def _(center, context, negatives):
 
 
 @mistake(GRADIENTS, "sigmoid-without-minus-one", caught_by="context", loses=2,
-         misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave little to do.")
+         misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
+                       "little to do.")
 def _(center, context, negatives):
     return _gradients(center, context, negatives, pull=torch.sigmoid)
 
 
 @mistake(GRADIENTS, "minus-one-everywhere", caught_by="negatives", loses=2,
-         misconception="You use sigmoid(s) - 1 for the negatives too. They should score low: their error is sigmoid(s).")
+         misconception="You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
+                       "sigmoid(s).")
 def _(center, context, negatives):
     return _gradients(center, context, negatives, push=lambda score: torch.sigmoid(score) - 1)
 
 
 @mistake(GRADIENTS, "centre-forgets-negatives", caught_by="centre-from-negatives", loses=1,
-         misconception="The centre takes part in every negative's score too, so its gradient also has the sum over the negatives.")
+         misconception="The centre takes part in every negative's score too, so its gradient also has the sum over "
+                       "the negatives.")
 def _(center, context, negatives):
     _, d_context, d_negatives = _gradients(center, context, negatives)
     good, _ = _scores(center, context, negatives)
@@ -123,7 +129,8 @@ def _(center, context, negatives):
 
 
 @mistake(GRADIENTS, "centre-and-context-swapped", caught_by="context", loses=3,
-         misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times the error.")
+         misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times "
+                       "the error.")
 def _(center, context, negatives):
     d_center, d_context, d_negatives = _gradients(center, context, negatives)
     return d_context, d_center, d_negatives
@@ -147,14 +154,16 @@ CBOW = "01.cbow_scores"
 
 
 @mistake(CBOW, "not-repaired", caught_by="repaired", loses=2,
-         misconception="This is still the function of the statement: it divides by the number of slots, empty ones included.")
+         misconception="This is still the function of the statement: it divides by the number of slots, empty ones "
+                       "included.")
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) / contexts.shape[1] @ output_vectors.T
 
 
 @mistake(CBOW, "sum-instead", caught_by="repaired", loses=2,
-         misconception="You took the division away. CBOW averages, so that a long context does not score higher than a short one.")
+         misconception="You took the division away. CBOW averages, so that a long context does not score higher than "
+                       "a short one.")
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) @ output_vectors.T
@@ -168,7 +177,8 @@ def _(word_vectors, output_vectors, contexts):
 
 
 @mistake(CBOW, "batch-average", caught_by="repaired", loses=2,
-         misconception="You divide every row by the same number. Each row has its own number of words: sum over the slots only.")
+         misconception="You divide every row by the same number. Each row has its own number of words: sum over the "
+                       "slots only.")
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
     rows = word_vectors[contexts.clamp(min=0)] * present
@@ -176,7 +186,8 @@ def _(word_vectors, output_vectors, contexts):
 
 
 @mistake(CBOW, "mask-removed", caught_by="repaired", loses=2,
-         misconception="Empty slots must play no part. Without the mask of line 3 each of them adds the vector of word 0.")
+         misconception="Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
+                       "word 0.")
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
     return word_vectors[contexts.clamp(min=0)].sum(1) / present.sum(1) @ output_vectors.T
@@ -189,7 +200,8 @@ def _():
 
 
 @mistake(CBOW, "line-two", caught_by="line", loses=1, replaces="wrong_line",
-         misconception="Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes it out again.")
+         misconception="Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes it "
+                       "out again.")
 def _():
     return 2
 

@@ -3,6 +3,7 @@ import re
 
 import pytest
 import torch
+from docutils.nodes import make_id
 from torch.testing import assert_close
 
 from autograder.catalogue import ROOT, assignment
@@ -43,6 +44,13 @@ def test_the_table_of_parts_adds_up_the_cards():
         assert sum(int(re.search(r"\*\*Time\*\* (\d+)", text).group(1)) for text in part) == int(minutes)
         assert sum(int(re.search(r"\*\*Points\*\* (\d+)", text).group(1)) for text in part) == int(points)
     assert int(table[-1][1] or table[-1][0]) == len(cards)
+
+
+@pytest.mark.parametrize("id", ONE.exercises)
+def test_every_exercise_links_a_heading_that_its_page_has(id):
+    page, _, anchor = ONE.exercises[id].see.partition("#")
+    headings = re.findall(r"^#+ (.*)$", (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert anchor in {make_id(heading.replace("*", "")) for heading in headings} | {""}
 
 
 def test_counts_and_ppmi_equal_the_reference_implementation():
@@ -130,12 +138,12 @@ def test_the_training_loop_pulls_together_what_stands_together():
     namespace = dict(OURS)
     exec(ONE.cells["train-loop"][0].source, namespace)
     assert ready(OURS["keep_probability"], OURS["noise_distribution"], OURS["sgns_gradients"])
-    subject = torch.randint(0, 2, (4000, 1), generator=rng())              # each line is about one of two subjects
-    text = (subject * 5 + torch.randint(0, 5, (4000, 8), generator=rng())).flatten()
-    line = torch.arange(4000).repeat_interleave(8)
+    subject = torch.randint(0, 2, (600, 1), generator=rng())              # each line is about one of two subjects
+    text = (subject * 5 + torch.randint(0, 5, (600, 8), generator=rng())).flatten()
+    line = torch.arange(600).repeat_interleave(8)
     vocabulary = Vocabulary([f"word{row}" for row in range(10)], [1] * 10)
     film = Film(vocabulary.index, {"first": ["word0", "word1", "absent"], "second": ["word5"]})
-    vectors = namespace["train"](vocabulary, text, line, film, dim=8, batch=64)
+    vectors = namespace["train"](vocabulary, text, line, film, dim=8, threshold=1.0, batch=64)
     same, other = (evaluation.cosine_similarity(vectors["word0"], vectors[word]) for word in ("word1", "word5"))
     assert same > other + 0.5
     assert film.loss < film.shots[0][0]["loss"]
