@@ -91,6 +91,15 @@ class Assignment:
         """Exercises by id, in the notebook's order, manual ones included."""
         return self.entry.exercises
 
+    def load(self) -> None:
+        """Import all that grading needs now: checks, mistakes, torch. Workers that are forked afterwards have it."""
+        import autograder.patience
+        import autograder.sandbox.pool      # noqa: F401
+        from autograder.mistakes.registry import mistakes_of
+
+        for one in self.exercises:
+            mistakes_of(one)
+
     @cached_property
     def checks_hash(self) -> str:
         """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook."""

@@ -38,8 +38,7 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.Autograde.pre_convert_hook = f"{here}.drop_links"
     config.Autograde.sanitize_preprocessors = [f"{here}.Transplant"]
     config.Autograde.autograde_preprocessors = [
-        f"{here}.RunInSandbox", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties",
-        "nbgrader.preprocessors.CheckCellMetadata"]
+        f"{here}.RunInSandbox", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
     config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown"}
     config.HTMLExporter.sanitize_html = True
