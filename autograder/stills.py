@@ -48,7 +48,9 @@ def to_svg(figure, name: str) -> str:
     """
     import matplotlib.pyplot as plt
     out = io.StringIO()
-    figure.savefig(out, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None, "Creator": None})
+    with plt.rc_context({"svg.hashsalt": "word2serve", "svg.fonttype": "none"}):  # read when saving, not when drawing
+        figure.savefig(out, format="svg", bbox_inches="tight", transparent=True,
+                       metadata={"Date": None, "Creator": None})
     plt.close(figure)
     svg = out.getvalue()
     svg = svg[svg.index("<svg"):]

@@ -20,6 +20,12 @@ from autograder import book_cache
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
+MENDED = {  # docutils' markup that assistive technology cannot use, and what stands in its place
+    'role="doc-biblioentry"': 'role="listitem"',  # deprecated, and not allowed inside the role="list" around it
+    '<th class="head"><p></p></th>': "<td></td>",  # the empty corner of a table is no heading
+    '<th class="head text-right"><p></p></th>': "<td></td>",
+    '<th class="head text-left"><p></p></th>': "<td></td>",
+}
 FIGURE = re.compile(r'data-w2s-figure="([a-z0-9-]+)"')
 
 KEEP = {  # file name -> is it wanted on this page?
@@ -51,6 +57,10 @@ def _wanted(asset, body):
 def choose_assets(app, pagename, templatename, context, doctree):
     """Put only the wanted scripts and stylesheets on a page, and the script of each figure that it holds."""
     body = context.get("body", "")
+    for wrong, right in MENDED.items():
+        body = body.replace(wrong, right)
+    if "body" in context:
+        context["body"] = body
     context["script_files"] = [js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)]
     context["css_files"] = [css for css in context["css_files"] if _wanted(css, body)]
     names = sorted(set(FIGURE.findall(body)))
@@ -68,6 +78,7 @@ def _navigation(context):
     toc = context.get("toc") or ""
     inner = toc[toc.find("<ul>", 1):toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")] if toc.count("<ul>") > 1 else ""
     sections = f'<div class="on-page">{inner}</div>' if inner else ""
+    contents = contents.replace(' role="heading"', "")  # Sphinx leaves out the level that such a heading needs
     return CURRENT.sub(lambda match: f'<a aria-current="page" {match[1]}{sections}', contents)
 
 

@@ -1,0 +1,99 @@
+"""figure() and picture(): what they refuse, and what they give a page and a notebook."""
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from autograder import stills
+from autograder.book_cache import IN_BOOK
+from autograder.figures import FigureError, figure, picture
+
+DATA = {"sentences": [["a", "b", "a"]], "vocabulary": ["a", "b"], "window": 1}
+
+
+def make(**change):
+    return figure(**{"name": "window-counts", "data": DATA, "caption": "C", "alt": "A", **change})
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"name": "window-count"}, "choose one of bank-neighbours"),
+    ({"data": {"sentences": []}}, "lacks vocabulary, window; the format stands at the top"),
+    ({"caption": " "}, "caption is ' '"), ({"alt": ""}, "alt is ''"),
+    ({"data": {**DATA, "window": float("nan")}}, "holds nan"),
+    ({"data": {**DATA, "window": {1, 2}}}, "holds a set"),
+])
+def test_a_figure_that_cannot_be_made_is_refused_with_the_reason(change, message):
+    with pytest.raises(FigureError, match=message):
+        make(**change)
+
+
+def test_tensors_and_arrays_become_numbers():
+    import numpy as np
+    import torch
+    made = make(data={**DATA, "window": np.int64(1), "extra": torch.tensor([[1.0, 2.0]])})
+    assert made.data["window"] == 1 and made.data["extra"] == [[1.0, 2.0]]
+
+
+def test_a_word_cannot_end_the_data_or_the_label_early():
+    html = make(data={**DATA, "vocabulary": ["</script><b>", "b"]}, alt='say "x" & <y>', caption="a < b").to_html()
+    assert html.count("</script>") == 1
+    assert json.loads(re.search(r'application/json">(.*?)</script>', html)[1])["vocabulary"][0] == "</script><b>"
+    assert 'aria-label="say &quot;x&quot; &amp; &lt;y&gt;"' in html and "a &lt; b" in html
+
+
+def test_a_caption_may_hold_code_and_emphasis():
+    assert "<em>bank</em> and <code>x_1</code>" in make(caption="*bank* and `x_1`").to_html()
+
+
+def test_in_the_book_a_figure_is_plain_html(monkeypatch):
+    monkeypatch.setenv(IN_BOOK, "1")
+    assert set(make()._repr_mimebundle_()) == {"text/html", "text/plain"}
+
+
+def test_in_a_notebook_a_figure_is_a_widget_with_a_still_to_fall_back_on(monkeypatch):
+    monkeypatch.delenv(IN_BOOK, raising=False)
+    bundle, _ = make()._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert "<svg" in bundle["text/html"] and "application/json" not in bundle["text/html"]
+
+
+def test_importing_figures_does_not_import_torch_or_widgets():
+    code = "import sys, autograder.figures; print([m for m in ('torch', 'anywidget', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_still_of_the_counts_shows_the_reference_counts():
+    from reference_impl.embeddings.counts import window_counts
+    sentences, words = [["a", "b", "a", "c"], ["c", "b"]], ["a", "b", "c"]
+    ids = [[words.index(word) for word in tokens] for tokens in sentences]
+    for window in (1, 2, 3):
+        assert stills.window_table(sentences, words, window) == window_counts(ids, 3, window=window).toarray().tolist()
+
+
+def drawing():
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    with plt.rc_context(stills.course_style()):
+        canvas, axes = plt.subplots()
+        axes.plot([0, 1], [0, 1], label="one")
+        axes.legend()
+    return canvas
+
+
+def test_a_picture_follows_the_palette_and_the_pages_font():
+    svg = picture(drawing(), caption="C", alt="A")._repr_mimebundle_()["text/html"]
+    assert "var(--w2s-blue" in svg and "var(--w2s-ink" in svg
+    left = set(re.findall(r"#[0-9a-f]{6}", re.sub(r"var\([^)]*\)", "", svg)))
+    assert left <= {"#000000", "#ffffff"}
+    assert "DejaVu" not in svg
+
+
+def test_two_pictures_share_no_id_and_one_is_the_same_every_time():
+    first, again, other = (picture(drawing(), caption="C", alt=alt).svg for alt in ("A", "A", "B"))
+    assert first == again
+    names = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, other)]
+    assert names[0] and not names[0] & names[1]
+    assert all(target in names[0] for target in re.findall(r'(?:url\(#|href="#)([^)"]+)', first))
