@@ -30,7 +30,7 @@ CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
 
 Submissions are transplanted and run in the sandbox, never in a kernel. For PostgreSQL, add to the call:
-db_url="postgresql://USER@HOST/DATABASE".
+db_url="postgresql+psycopg2://USER@HOST/DATABASE".
 """
 from pathlib import Path
 

@@ -26,7 +26,10 @@ MARK = "word2serve"     # our key in a notebook's metadata
 
 
 def configure(config: Config, course_root: Path, db_url: str = "") -> None:
-    """Set everything that a course root needs. `db_url`: for example postgresql://...; default SQLite in the root."""
+    """Set everything that a course root needs. `db_url`: default SQLite in the root.
+
+    For PostgreSQL: postgresql+psycopg2://USER@HOST/DATABASE (bare postgresql:// wants psycopg 3 since SQLAlchemy 2.1).
+    """
     from autograder.build import course_config
 
     config.merge(course_config(course_root))
