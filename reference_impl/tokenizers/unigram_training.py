@@ -15,9 +15,10 @@ is the same for one word in plain Python; a test holds them equal.
 
 But: text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
 """
+import functools
 import math
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,6 +29,9 @@ from reference_impl.tokenizers.vocabulary import TokenizerError
 
 Scored = dict[str, float]
 """Pieces with their log probabilities, in the order in which they are kept."""
+
+END = "\udfff"
+"""What follows the last character of a word, while seeds are counted: half a surrogate pair is in no text."""
 
 
 def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = (),
@@ -47,17 +51,20 @@ def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Seq
     pieces = seed_pieces(words, max_piece_length, max_seeds)
     # As in `tokenizers`, whose sizes count the unknown token and not the specials.
     wanted = (room + 1) * 11 // 10
+    lattice = Lattice(words, pieces)
     while True:
-        lattice = Lattice(words, pieces)
         for _ in range(em_steps):
             expected = lattice.expected_counts(list(pieces.values()))
             kept = m_step(dict(zip(pieces, expected)))
-            lattice.keep_only([piece in kept for piece in pieces])
+            lattice.keep_only([i for i, piece in enumerate(pieces) if piece in kept])
             pieces = kept
         if len(pieces) + 1 <= wanted:
             return _finish(pieces, characters, room, specials, unknown)
         size = max(wanted, int((len(pieces) + 1) * shrinking)) - 1
-        pieces = prune(lattice, pieces, size)
+        kept = prune(lattice, pieces, size)
+        index = {piece: i for i, piece in enumerate(pieces)}
+        lattice.keep_only([index[piece] for piece in kept])
+        pieces = kept
 
 
 def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[str], unknown: str) -> Unigram:
@@ -74,17 +81,18 @@ def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[
 
 def seed_pieces(words: Mapping[str, int], max_piece_length: int, max_seeds: int) -> Scored:
     """The pieces to start with. Substrings are counted once a different word, characters as often as they occur."""
-    occurrences: Counter[str] = Counter()
-    followers: dict[str, set[str]] = defaultdict(set)
     characters: Counter[str] = Counter()
     for word, count in words.items():
-        for start, character in enumerate(word):
+        for character in word:
             characters[character] += count
-            for end in range(start + 2, min(len(word), start + max_piece_length) + 1):
-                piece = word[start:end]
-                occurrences[piece] += 1
-                followers[piece].add(word[end:end + 1])  # "" at the end of the word
-    substrings = [(count * len(piece), piece) for piece, count in occurrences.items() if len(followers[piece]) > 1]
+    # Each substring with the character that follows it.
+    followed = Counter((word + END)[start:end + 1] for word in words
+                       for start, end in _spans(len(word), max_piece_length) if end > start + 1)
+    occurrences, num_followers = Counter(), Counter()
+    for text, count in followed.items():
+        occurrences[text[:-1]] += count
+        num_followers[text[:-1]] += 1
+    substrings = [(count * len(piece), piece) for piece, count in occurrences.items() if num_followers[piece] > 1]
     weights = {character: count for count, character in sorted(((n, c) for c, n in characters.items()), reverse=True)}
     weights |= {piece: weight for weight, piece in sorted(substrings, reverse=True)[:max_seeds - len(weights)]}
     log_total = math.log(sum(weights.values()))
@@ -128,53 +136,60 @@ class Lattice:
     def __init__(self, words: Mapping[str, int], pieces: Mapping[str, float], whole_words: bool = True):
         index = {piece: i for i, piece in enumerate(pieces)}
         longest = max(map(len, index))
-        source, target, piece, word = [], [], [], []
-        place = 0
-        for number, text in enumerate(words):
-            for start in range(len(text)):
-                for end in range(start + 1, min(len(text), start + longest) + 1):
-                    found = index.get(text[start:end], len(index) if end == start + 1 else None)
-                    if found is not None and (whole_words or end - start < len(text)):
-                        source.append(place + start)
-                        target.append(place + end)
-                        piece.append(found)
-                        word.append(number)
-            place += len(text) + 1
-        self.source, self.target = np.array(source, dtype=np.int64), np.array(target, dtype=np.int64)  # (E,), (E,)
-        self.piece, self.word = np.array(piece, dtype=np.int64), np.array(word, dtype=np.int64)        # (E,), (E,)
-        self.num_pieces, self.num_places = len(index), place
-        self.counts = np.array(list(words.values()), dtype=np.float64)                                 # (W,)
-        lengths = np.array([len(text) for text in words], dtype=np.int64)
-        self.last = np.cumsum(lengths + 1) - 1                                                         # (W,)
-        self.first = self.last - lengths                                                               # (W,)
-        self._order_edges()
+        lengths = np.array([len(word) for word in words], dtype=np.int64)                                # (W,)
+        self.last = np.cumsum(lengths + 1) - 1                                                           # (W,)
+        self.first = self.last - lengths                                                                 # (W,)
+        self.counts = np.array(list(words.values()), dtype=np.float64)                                   # (W,)
+        self.num_pieces = len(index)
+        spans = [_span_array(length, longest) for length in lengths.tolist()]
+        source, target = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]).T                    # in the word
+        word = np.repeat(np.arange(len(lengths)), [len(one) for one in spans])
+        piece = np.fromiter((index.get(text[start:end], -1) for text in words
+                             for start, end in _spans(len(text), longest)), np.int64, len(word))
+        piece[(piece < 0) & (target == source + 1)] = self.num_pieces                                    # unknown
+        edge = (piece >= 0) & (whole_words | (target - source < lengths[word]))
+        self.piece, self.word = piece[edge], word[edge]                                                  # (E,), (E,)
+        self.source, self.target = source[edge], target[edge]
+        # A pass forward takes all edges that end at the first place of their word, then the second, and so on.
+        self._forward = np.lexsort((self.source, self.word, self.target))
+        self._backward = np.lexsort((self.target, self.word, -self.source))
+        self.source += self.first[self.word]                                                             # (E,)
+        self.target += self.first[self.word]                                                             # (E,)
 
-    def keep_only(self, keep: Sequence[bool]) -> None:
-        """Drop pieces and renumber the rest. A character whose piece goes becomes an unknown character."""
-        keep = np.append(keep, True)                                  # (P + 1,), the last is the unknown character
-        renumbered = np.where(keep, np.cumsum(keep) - 1, keep.sum() - 1)
-        stays = keep[self.piece] | (self.target == self.source + 1)
-        self.source, self.target, self.word = self.source[stays], self.target[stays], self.word[stays]
-        self.piece = renumbered[self.piece[stays]]
-        self.num_pieces = int(keep.sum()) - 1
-        self._order_edges()
-
-    def _order_edges(self) -> None:
-        depth = np.arange(self.num_places) - np.repeat(self.first, self.last - self.first + 1)
-        self._forward = _steps(self.target, depth, self.source)
-        self._backward = _steps(self.source, -depth, self.target)
+    def keep_only(self, kept: Sequence[int]) -> None:
+        """Keep the pieces with these indices, in this order. A character whose piece goes becomes unknown."""
+        renumbered = np.full(self.num_pieces + 1, -1)
+        renumbered[list(kept)] = np.arange(len(kept))
+        self.num_pieces = renumbered[-1] = len(kept)
+        piece = renumbered[self.piece]
+        piece[(piece < 0) & (self.target == self.source + 1)] = self.num_pieces
+        stays = piece >= 0
+        moved = np.cumsum(stays) - 1
+        self._forward = moved[self._forward[stays[self._forward]]]
+        self._backward = moved[self._backward[stays[self._backward]]]
+        self.piece, self.word = piece[stays], self.word[stays]
+        self.source, self.target = self.source[stays], self.target[stays]
 
     def _edge_scores(self, scores: Sequence[float]) -> Float[np.ndarray, "E"]:
         return np.append(scores, min(scores) - UNKNOWN_PENALTY)[self.piece]
 
+    def _steps(self, order: np.ndarray, at: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """A pass, step by step: edges sorted by the place `at`, where each place begins in them, and the places."""
+        places = at[order]
+        depths = places - self.first[self.word[order]]
+        begins = np.flatnonzero(np.diff(depths, prepend=-1))
+        for begin, end in zip(begins, [*begins[1:], len(order)]):
+            bounds = np.flatnonzero(np.diff(places[begin:end], prepend=-1))
+            yield order[begin:end], bounds, places[begin:end][bounds]
+
     def expected_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P"]:
         """E step: how often each piece is used, over all cuts of all words."""
         edge_scores = self._edge_scores(scores)
-        forward, backward = np.full((2, self.num_places), -np.inf)
+        forward, backward = np.full((2, self.last[-1] + 1), -np.inf)
         forward[self.first] = backward[self.last] = 0.0
-        for edges, bounds, places in self._forward:
+        for edges, bounds, places in self._steps(self._forward, self.target):
             forward[places] = _log_sums(forward[self.source[edges]] + edge_scores[edges], bounds)
-        for edges, bounds, places in self._backward:
+        for edges, bounds, places in self._steps(self._backward, self.source):
             backward[places] = _log_sums(backward[self.target[edges]] + edge_scores[edges], bounds)
         log_p_word = forward[self.last]
         through = np.exp(forward[self.source] + edge_scores + backward[self.target] - log_p_word[self.word])
@@ -183,21 +198,21 @@ class Lattice:
     def best_edges(self, scores: Sequence[float]) -> Int[np.ndarray, "K"]:
         """The edges of the best cut of every word (Viterbi), in no particular order."""
         edge_scores = self._edge_scores(scores)
-        best = np.full(self.num_places, -np.inf)
-        arrival = np.full(self.num_places, -1)
+        best = np.full(self.last[-1] + 1 if len(self.last) else 0, -np.inf)
+        arrival = np.full(len(best), -1)
         best[self.first] = 0.0
-        for edges, bounds, places in self._forward:
+        for edges, bounds, places in self._steps(self._forward, self.target):
             values = best[self.source[edges]] + edge_scores[edges]
             highest = np.maximum.reduceat(values, bounds)
             best[places] = highest
             lengths = np.diff(np.append(bounds, len(edges)))
             winners = np.flatnonzero(values == np.repeat(highest, lengths))[::-1]
             arrival[self.target[edges[winners]]] = edges[winners]  # reversed: of equals the longest stays
-        path, places = [], self.last
+        path, places = [np.array([], dtype=np.int64)], self.last
         while len(places := places[arrival[places] >= 0]):
             path.append(arrival[places])
             places = self.source[path[-1]]
-        return np.concatenate(path) if path else np.array([], dtype=np.int64)
+        return np.concatenate(path)
 
     def best_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P_and_unknown"]:
         """How often each piece, and after them the unknown character, is used in the best cuts."""
@@ -205,16 +220,15 @@ class Lattice:
         return np.bincount(self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1)
 
 
-def _steps(at: np.ndarray, depth: np.ndarray, other: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Edges in the order of a pass. A step: edges sorted by the place `at`, where each place begins, and the places."""
-    order = np.lexsort((other, at, depth[at]))
-    places, depths = at[order], depth[at[order]]
-    new_step = np.flatnonzero(np.append(True, np.diff(depths) != 0)) if len(order) else []
-    steps = []
-    for begin, end in zip(new_step, [*new_step[1:], len(order)]):
-        bounds = np.flatnonzero(np.append(True, np.diff(places[begin:end]) != 0))
-        steps.append((order[begin:end], bounds, places[begin:end][bounds]))
-    return steps
+@functools.lru_cache(maxsize=4096)
+def _spans(length: int, longest: int) -> list[tuple[int, int]]:
+    """Start and end of every substring of at most `longest` characters of a word of `length`."""
+    return [(start, end) for start in range(length) for end in range(start + 1, min(length, start + longest) + 1)]
+
+
+@functools.lru_cache(maxsize=4096)
+def _span_array(length: int, longest: int) -> Int[np.ndarray, "S 2"]:
+    return np.array(_spans(length, longest), dtype=np.int64).reshape(-1, 2)
 
 
 def _log_sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:

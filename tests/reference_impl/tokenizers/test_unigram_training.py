@@ -25,7 +25,7 @@ def weighed(words):
     pieces = training.seed_pieces(words, 16, 1_000_000)
     lattice = training.Lattice(words, pieces)
     kept = training.m_step(dict(zip(pieces, lattice.expected_counts(list(pieces.values())))))
-    lattice.keep_only([piece in kept for piece in pieces])
+    lattice.keep_only([i for i, piece in enumerate(pieces) if piece in kept])
     return kept, lattice
 
 
