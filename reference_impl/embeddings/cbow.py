@@ -2,7 +2,11 @@
 
 Mikolov et al. 2013a, "Efficient Estimation of Word Representations in Vector Space", section 3.1, with the
 negative sampling of 2013b. The roles are skip-gram's turned round: the context words are the input, the word in
-the middle is the output. One prediction a place, not one a pair, so it is cheaper, and rare words learn less.
+the middle is the output. There is one prediction a place, not one a pair.
+
+The mean hands each context word its share of the gradient. The released program, and gensim after it, take the
+mean but hand each the whole gradient (Irsoy, Benton and Stratos 2021, "Corrected CBOW Performs as well as
+Skip-gram"). The steps here are the true ones, smaller by the number of contexts, and so want a higher learning rate.
 
 `cbow_loss` states the objective for autograd, `block_gradients` is its gradient by hand for a whole block.
 """
@@ -14,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from reference_impl.embeddings.skipgram import (Step, Tables, add_rows, keep_probability, noise_distribution,
-                                                sample_noise)
+                                                sample_noise, trained_vectors)
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import walk
@@ -78,4 +82,4 @@ def train_cbow(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: in
         add_rows(tables.output, drawn, d_noise)
         if observe:
             observe(Step(done, block, drawn, tables))
-    return Vectors(vocabulary.words, tables.input)
+    return trained_vectors(vocabulary, tables, learning_rate, rows)

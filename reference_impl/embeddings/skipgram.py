@@ -125,6 +125,14 @@ def add_rows(table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[
     table.scatter_add_(0, rows[:, None].expand(-1, table.shape[1]), values)
 
 
+def trained_vectors(vocabulary: Vocabulary, tables: Tables, learning_rate: float, rows: int) -> Vectors:
+    """The input table as Vectors; ValueError if the steps were so large that the numbers left all bounds."""
+    if not bool(tables.input.isfinite().all()):
+        raise ValueError(f"the training diverged: a block of {rows} rows is one step of all its pairs, too large a one "
+                         f"for learning_rate {learning_rate}; lower either")
+    return Vectors(vocabulary.words, tables.input)
+
+
 def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: int = 100,
                    window: int = 5, negatives: int = 5, epochs: int = 5, learning_rate: float = 0.025,
                    threshold: float = 1e-3, shared_noise: int = 64, row_length: int = 32, rows: int = 8,
@@ -155,4 +163,4 @@ def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim
         add_rows(tables.output, drawn, d_noise)
         if observe:
             observe(Step(done, block, drawn, tables))
-    return Vectors(vocabulary.words, tables.input)
+    return trained_vectors(vocabulary, tables, learning_rate, rows)

@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
 from reference_impl import corpora
-from reference_impl.corpora.cache import cache_dir, written_whole
-from reference_impl.embeddings import cbow, counts, glove, skipgram, vocabulary, windows
+from reference_impl.corpora.cache import cache_dir, read_json, write_json, written_whole
+from reference_impl.embeddings import cbow, counts, glove, history, skipgram, vocabulary, windows
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
 
@@ -23,10 +24,11 @@ CORPUS = "oewn_glosses"
 MIN_COUNT = 2
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "svd": {"window": 5, "dim": 200, "power": 0.5, "smoothing": 0.75},
-    "skipgram": {"window": 5, "dim": 100, "negatives": 5, "epochs": 10, "learning_rate": 0.025, "seed": 1},
-    "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 10, "learning_rate": 0.1, "seed": 1},
-    "glove": {"window": 10, "dim": 100, "x_max": 10.0, "epochs": 15, "learning_rate": 0.05, "seed": 1},
+    "svd": {"window": 10, "dim": 100, "power": 0.5, "smoothing": 0.75},
+    "skipgram": {"window": 10, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.05, "seed": 1},
+    "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.2, "seed": 1},
+    # So small a text has few counts above 1, and most of those with "the" and "of": frequent words are thinned.
+    "glove": {"window": 10, "threshold": 1e-4, "dim": 50, "x_max": 10.0, "epochs": 10, "learning_rate": 0.1, "seed": 1},
 }
 
 
@@ -40,6 +42,18 @@ def trained(method: str, progress: bool = True) -> Vectors:
         with written_whole(file) as temporary:
             vectors.save(temporary)
     return Vectors.load(file)
+
+
+def trained_history(method: str = "skipgram", progress: bool = True) -> dict[str, Any]:
+    """The film of that training, as `history.Recorder.film` describes it: small, plain values, ready for JSON."""
+    if method != "skipgram":
+        raise ValueError(f'there is a history of "skipgram" only, not of {method!r}')
+    file = trained_path(method).with_suffix(".history.json")
+    if not file.is_file():
+        # The film is taken during the training, so that vectors without one are trained again.
+        trained_path(method).unlink(missing_ok=True)
+        trained(method, progress)
+    return read_json(file)
 
 
 def trained_path(method: str) -> Path:
@@ -56,7 +70,7 @@ def corpus_words() -> tuple[list, Vocabulary]:
 
 def _key(method: str) -> str:
     source = b"".join(Path(module.__file__).read_bytes()
-                      for module in (vocabulary, windows, counts, skipgram, cbow, glove))
+                      for module in (vocabulary, windows, counts, skipgram, cbow, glove, history))
     pins = [file.sha256 for file in corpora.entry(CORPUS).files]
     text = json.dumps([method, SETTINGS[method], MIN_COUNT, pins], sort_keys=True)
     return hashlib.sha256(source + text.encode()).hexdigest()[:16]
@@ -67,11 +81,17 @@ def _train(method: str, progress: bool) -> Vectors:
     sentences, words = corpus_words()
     with _Progress(f"training {method} on {CORPUS}", enabled=progress) as bar:
         if method == "skipgram":
-            return skipgram.train_skipgram(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+            film = history.Recorder(words)
+            vectors = skipgram.train_skipgram(sentences, words, observe=lambda step: (bar.at(step.done), film(step)),
+                                              **settings)
+            write_json(trained_path(method).with_suffix(".history.json"), film.film())
+            return vectors
         if method == "cbow":
             return cbow.train_cbow(sentences, words, observe=lambda step: bar.at(step.done), **settings)
         if method == "glove":
-            near = counts.window_counts(sentences, len(words), settings.pop("window"), weighting="harmonic")
+            keep = skipgram.keep_probability(torch.from_numpy(words.counts), settings.pop("threshold"))
+            thinned = windows.subsample(sentences, keep, torch.Generator().manual_seed(settings["seed"]))
+            near = counts.window_counts(thinned, len(words), settings.pop("window"), weighting="harmonic")
             return glove.train_glove(near, words, observe=lambda step: bar.at(step.done), **settings)
         near = counts.window_counts(sentences, len(words), settings["window"])
         matrix = counts.sparse_ppmi(near, smoothing=settings["smoothing"])

@@ -52,6 +52,8 @@ def test_training_puts_words_of_one_topic_together():
     sentences = [rng.choice(topics[rng.integers(2)], 4, replace=False).tolist() for _ in range(1500)]
     vocabulary = Vocabulary.from_sentences(sentences)
     vectors = train_cbow(encode(sentences, vocabulary), vocabulary, dim=8, window=3, epochs=4, threshold=1.0,
-                         learning_rate=0.2, rows=2, row_length=8, shared_noise=8)
-    for word in vocabulary.words:
-        assert {near[:4] for near, _ in vectors.neighbours(word, 9)} == {word[:4]}
+                         rows=2, row_length=8, shared_noise=8)
+    cosines = vectors.unit @ vectors.unit.T
+    river = torch.tensor([word.startswith("river") for word in vectors.words])
+    same = river[:, None] == river[None, :]
+    assert cosines[same].mean() > cosines[~same].mean() + 0.5

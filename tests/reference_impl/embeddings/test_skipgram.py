@@ -157,3 +157,8 @@ def test_training_starts_from_small_input_vectors_and_zero_output_vectors():
     tables = Tables.start(100, 20, torch.Generator().manual_seed(0))
     assert tables.input.abs().max() <= 0.5 / 20 and tables.input.std() > 0
     assert not tables.output.any()
+
+
+def test_steps_that_are_too_large_are_named_instead_of_returning_nan(two_topics):
+    with pytest.raises(ValueError, match="diverged.*learning_rate 50"):
+        train_skipgram(*two_topics, **SMALL | {"epochs": 1, "learning_rate": 50.0})
