@@ -7,7 +7,7 @@ from docutils.nodes import make_id
 from torch.testing import assert_close
 
 from autograder.catalogue import ROOT, assignment
-from autograder.demo import Film, ready
+from autograder.demo import Film, gensim_score, ready
 from autograder.implementations import from_file, reference
 from reference_impl.embeddings import counts, evaluation, glove, skipgram
 from reference_impl.embeddings.vocabulary import Vocabulary
@@ -121,10 +121,26 @@ def test_the_printed_cbow_goes_wrong_where_slots_are_empty_and_only_by_line_five
         assert right(*vectors, full).tolist() == [[3, 1]] and right(*vectors, ragged).tolist() == [[4, 2]]
 
 
-def test_the_code_in_the_hints_runs():
+def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
+    names = {"torch": torch}
     for id in ONE.exercises:
         for code in re.findall(r"```python\n(.*?)```", ONE.hints(id)[2].text, re.DOTALL):
-            exec(code, {"torch": torch})
+            exec(code, names)
+    assert names["letter_pairs"](["banana"], "abn")[0, 2] == 2
+    assert names["more_than_chance"](torch.ones(2, 3)).abs().max() < 1e-6
+    assert names["spam_loss"](torch.tensor([-200.0]), torch.ones(1)) == 200
+    assert names["next_film"](torch.tensor([[0.0, 0], [2, 0], [1, 0.5], [9, 9]]), [0, 1]) == 2
+    a, b, y = torch.randn(3, 4, generator=rng()).requires_grad_(), torch.ones(3, 4, requires_grad=True), torch.zeros(3)
+    ((a * b).sum(-1) - y).square().mean().backward()
+    assert_close(names["rating_gradients"](a.detach(), b.detach(), y), (a.grad, b.grad))
+
+
+def test_gensims_figure_is_read_from_the_record_and_a_missing_record_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.demo.ROOT", tmp_path)
+    monkeypatch.setattr("autograder.demo.RECORD", tmp_path / "skipgram.json")
+    assert "skipgram.json is missing" in gensim_score()
+    (tmp_path / "skipgram.json").write_text('{"gensim": {"wordsim353": 0.4321}}', encoding="utf-8")
+    assert "0.432" in gensim_score()
 
 
 def test_training_waits_kindly_while_a_function_is_not_written(tmp_path, capsys):
