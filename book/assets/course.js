@@ -2,6 +2,11 @@
    It is loaded in the head without defer, so that the chosen colours are there before the first paint. */
 (function () {
   "use strict";
+  try {
+    window.localStorage.getItem("w2s-theme");
+  } catch (error) {  // switched off: Sphinx's highlighting would throw, so it gets a store that forgets
+    Object.defineProperty(window, "localStorage", { value: { getItem: () => null, setItem() {}, removeItem() {} } });
+  }
   const root = document.documentElement, names = { auto: "Auto", light: "Light", dark: "Dark" };
   const store = {  // localStorage throws where it is switched off, and then nothing is remembered
     get(key) { try { return localStorage.getItem(key); } catch (error) { return null; } },

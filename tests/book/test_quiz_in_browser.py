@@ -29,7 +29,7 @@ def test_a_screen_reader_hears_the_verdict_with_its_reason(reader):
     question, option = choose(reader(QUIZ), 0, right=True)
     status = question.get_by_role("status")
     assert status.inner_text().startswith("Right.")
-    assert option.locator(".w2s-why").inner_text().split(".")[0][:30] in status.text_content()
+    assert status.text_content() == "Right." + option.locator(".w2s-why").text_content()
 
 
 def test_the_score_counts_first_choices_in_words(reader):
@@ -64,7 +64,7 @@ def test_progress_is_kept_and_can_be_thrown_away(reader):
 
 def test_the_quiz_works_where_nothing_may_be_remembered(reader):
     page = reader("intro")
-    page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('switched off'); }})")
+    page.add_init_script("Object.defineProperty(window, 'localStorage', {configurable: true, get() { throw new Error('switched off'); }})")
     page.goto(page.url.replace("intro", QUIZ))
     choose(page, 0, right=True)
     assert page.locator(SCORE).inner_text().startswith("1 of ")

@@ -6,12 +6,12 @@ import pytest
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = {"window-counts": "button:has-text('Step')", "skipgram-training": "button:has-text('Step')",
-           "bank-neighbours": ".w2s-segment:not(:has(input:checked)) span"}
+           "bank-neighbours": ".w2s-segment input:not(:checked)"}
 
 
 @pytest.fixture
 def page(browser):
-    """A reader's phone-to-desktop browser that may open files and nothing else."""
+    """A browser that may open files and nothing else; at the end it must have asked for and complained of nothing."""
     from autograder.book_build import build_book
     landing = build_book(ROOT, jobs=2)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
