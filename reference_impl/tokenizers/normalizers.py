@@ -16,7 +16,7 @@ But:
   added later may be classed otherwise there.
 """
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 Rewrite = Callable[[str], str]
 """One character in; none, one or several characters out."""
@@ -65,8 +65,10 @@ class Normalizer:
         """The normalised text."""
         return text.translate(self._table) if self.steps else text
 
-    def aligned(self, text: str) -> tuple[str, list[int]]:
+    def aligned(self, text: str) -> tuple[str, Sequence[int]]:
         """The normalised text, and for each of its characters the index in `text` of the one it was made from."""
+        if not self.steps:
+            return text, range(len(text))
         parts = [self._table[ord(character)] for character in text]
         origins = [index for index, part in enumerate(parts) for _ in part]
         return "".join(parts), origins

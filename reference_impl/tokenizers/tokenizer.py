@@ -10,7 +10,7 @@
 But: with `specials_in_text=True`, the default as in `tokenizers`, anyone who writes "[SEP]" in a text gets the special
 token. For texts of strangers say False: then it is cut up like other text.
 """
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -54,7 +54,8 @@ class Tokenizer:
         # Longest first: of two special tokens where one begins the other, the longer is meant.
         longest_first = sorted(self.specials, key=len, reverse=True)
         self._special_pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
-        self._pieces_of_word: dict[str, list[Piece]] = {}
+        # For each word that was met: ids, tokens, and of each token the places of its first and last character.
+        self._known_words: dict[str, tuple[list[int], list[str], list[tuple[int, int]]]] = {}
 
     def encode(self, text: str, pair: str | None = None, add_specials: bool = True, specials_in_text: bool = True,
                max_length: int | None = None, truncation: str = "longest_first", stride: int = 0,
@@ -100,31 +101,43 @@ class Tokenizer:
         return self.model.decode([id for id in ids if id not in special_ids])
 
     def _without_template(self, text: str, specials_in_text: bool) -> Encoding:
-        found = [(piece, word) for word, pieces in enumerate(self._words(text, specials_in_text)) for piece in pieces]
-        n = len(found)
-        place = _trimmed if self.trim_offsets else lambda text, start, end: (start, end)
-        return Encoding([piece.id for piece, _ in found], [self.vocabulary.tokens[piece.id] for piece, _ in found],
-                        [place(text, piece.start, piece.end) for piece, _ in found], [word for _, word in found],
-                        [0] * n, [0] * n, [0] * n, [1] * n)
-
-    def _words(self, text: str, specials_in_text: bool) -> Iterator[list[Piece]]:
-        """The tokens of each word, placed in the text. A special token in the text counts as a word."""
-        done = 0
+        """The tokens of a text alone. A special token in it counts as a word."""
+        result = Encoding()
+        done = num_words = 0
         for match in self._special_pattern.finditer(text) if specials_in_text else ():
-            yield from self._plain_words(text[done:match.start()], done)
-            yield [Piece(self.specials[match.group()], *match.span())]
+            num_words = self._add_words(result, text[done:match.start()], done, num_words)
+            result.ids.append(self.specials[match.group()])
+            result.tokens.append(match.group())
+            result.offsets.append(match.span())
+            result.word_ids.append(num_words)
+            num_words += 1
             done = match.end()
-        yield from self._plain_words(text[done:], done)
+        self._add_words(result, text[done:] if done else text, done, num_words)
+        if self.trim_offsets:
+            result.offsets = [_trimmed(text, start, end) for start, end in result.offsets]
+        n = len(result)
+        return replace(result, sequence_ids=[0] * n, type_ids=[0] * n, special_mask=[0] * n, attention_mask=[1] * n)
 
-    def _plain_words(self, text: str, offset: int) -> Iterator[list[Piece]]:
+    def _add_words(self, result: Encoding, text: str, offset: int, num_words: int) -> int:
+        """Add the tokens of a text without special tokens, which begins at `offset`. Returns the number of words."""
         normalized, origins = self.normalizer.aligned(_SURROGATE.sub("\ufffd", text))
         matches = self.pattern.finditer(normalized) if self.pattern else [regex.match("(?s).*", normalized)]
+        ids, tokens, offsets, word_ids, known = (result.ids, result.tokens, result.offsets, result.word_ids,
+                                                 self._known_words)
         for match in matches:
             word, at = match.group(), match.start()
-            if word not in self._pieces_of_word:
-                self._pieces_of_word[word] = self.model.tokenize(word)
-            yield [Piece(id, offset + origins[at + start], offset + origins[at + end - 1] + 1)
-                   for id, start, end in self._pieces_of_word[word]]
+            if word not in known:
+                pieces = self.model.tokenize(word)
+                known[word] = ([piece.id for piece in pieces], [self.vocabulary.tokens[piece.id] for piece in pieces],
+                               [(piece.start, piece.end - 1) for piece in pieces])
+            found_ids, found_tokens, places = known[word]
+            ids += found_ids
+            tokens += found_tokens
+            for first, last in places:
+                offsets.append((offset + origins[at + first], offset + origins[at + last] + 1))
+                word_ids.append(num_words)
+            num_words += 1
+        return num_words
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
