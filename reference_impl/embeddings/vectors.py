@@ -42,11 +42,16 @@ class Vectors:
         """Every vector scaled to length 1, so that a dot product is a cosine. A zero vector stays zero."""
         return torch.nn.functional.normalize(self.matrix, dim=1)
 
-    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """The k words of highest cosine with `word`, itself left out, the nearest first."""
-        cosines = self.unit @ self.unit[self._id(word)]  # (V,)
-        cosines[self._id(word)] = -torch.inf
-        best = cosines.topk(min(k, len(self) - 1))
+    def neighbours(self, word: str, k: int = 10, among: int | None = None) -> list[tuple[str, float]]:
+        """The k words of highest cosine with `word`, itself left out, the nearest first.
+
+        `among` keeps to the first so many words of the table, which here are the most frequent: the vectors of rare
+        words have seen little, and land anywhere.
+        """
+        cosines = self.unit[:among] @ self.unit[self._id(word)]  # (V,)
+        if self._id(word) < len(cosines):
+            cosines[self._id(word)] = -torch.inf
+        best = cosines.topk(min(k, int(cosines.isfinite().sum())))
         return [(self.words[i], float(c)) for i, c in zip(best.indices.tolist(), best.values, strict=True)]
 
     def save(self, path: Path | str) -> None:

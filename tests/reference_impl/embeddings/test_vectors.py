@@ -31,6 +31,11 @@ def test_a_word_is_not_its_own_neighbour_and_asking_again_gives_the_same(table):
     assert len(table.neighbours("east", 10)) == 3
 
 
+def test_neighbours_can_be_kept_to_the_first_words_of_the_table(table):
+    assert [word for word, _ in table.neighbours("west", 5, among=2)] == ["north", "east"]
+    assert [word for word, _ in table.neighbours("east", 5, among=2)] == ["north"]
+
+
 def test_saving_and_loading_gives_the_same_words_and_numbers(table, tmp_path):
     table.save(tmp_path / "v.safetensors")
     loaded = Vectors.load(tmp_path / "v.safetensors")
