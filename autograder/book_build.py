@@ -152,7 +152,7 @@ def _warnings(notebook):
     """What Python warned of while the page ran. Progress on stderr is in order and not shown."""
     text = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", [])
                    if output.output_type == "stream" and output.name == "stderr")
-    return [line.strip()[:200] for line in text.splitlines() if re.search(r"\bWarning:", line)]
+    return [line.strip()[:200] for line in text.splitlines() if "Warning:" in line]
 
 
 def _last_line(error):

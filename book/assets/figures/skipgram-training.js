@@ -49,10 +49,9 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const lossAt = (k) => [edge + k / Math.max(1, shots.length - 1) * (width - 2 * edge),
     height + chart - 16 - (losses[k] - low) / (top - low || 1) * (chart - 34)];
   const axis = svg("line", { class: "w2s-axis" }), curve = svg("polyline", { class: "w2s-loss" });
-  const name = svg("text", { class: "w2s-axis-label" }, "loss");
+  const name = svg("text", { class: "w2s-axis-label" });
   const cursor = svg("circle", { class: "w2s-loss-dot", r: 5 });
-  const reading = svg("text", { class: "w2s-axis-label" });
-  picture.append(axis, curve, name, cursor, reading);
+  picture.append(axis, curve, name, cursor);
 
   /* Where each label goes: above, right, left or below its mark, whichever touches least of what is already there. */
   function labels(placed) {
@@ -68,6 +67,9 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
         return { dx, dy, anchor, box, cost: touched + (box[0] < 0 || box[2] > width ? 5 : 0) };
       });
       const best = scored.reduce((a, b) => (b.cost < a.cost ? b : a));
+      const hidden = best.cost > 0 && weight(data.words[k]) === 3;  // an idle word may lose its label in a crowd
+      nodes[k].label.setAttribute("visibility", hidden ? "hidden" : "visible");
+      if (hidden) continue;
       taken.push(best.box);
       for (const [key, value] of Object.entries({ x: best.dx, y: best.dy, "text-anchor": best.anchor })) nodes[k].label.setAttribute(key, value);
     }
@@ -98,10 +100,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
     const [x, y] = lossAt(at);
     cursor.setAttribute("cx", x);
     cursor.setAttribute("cy", y);
-    reading.setAttribute("x", Math.min(width - 8, x + 10));
-    reading.setAttribute("text-anchor", x > width - 90 ? "end" : "start");
-    reading.setAttribute("y", y - 8);
-    reading.textContent = shots[at].loss.toFixed(2);
+    name.textContent = `loss ${shots[at].loss.toFixed(2)}`;
     nodes.forEach(({ trail }, k) => trail.setAttribute("points", shots.slice(Math.max(0, at - 6), at + 1)
       .map((shot) => place(shot.positions[k]).map((v) => v.toFixed(1)).join()).join(" ")));
   }

@@ -1,0 +1,101 @@
+"""The cache of executed pages and the questions `has anything changed?` and `is this page in order?`."""
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autograder import book_build, book_cache
+from autograder.errors import CourseError
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Page\n\n"
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course with one page of the given code, and a line of reference code."""
+    for folder in ("book", "reference_impl", "autograder"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "reference_impl" / "a.py").write_text("x = 1\n")
+    (tmp_path / "_config.yml").write_text("title: t\n")
+    (tmp_path / "autograder" / "questions.py").write_text("")
+
+    def write(code, name="page"):
+        (tmp_path / "book" / f"{name}.md").write_text(f"{HEAD}```{{code-cell}} python\n{code}\n```\n")
+        return tmp_path
+    return write
+
+
+def quiet(line):
+    """A listener for progress that keeps nothing."""
+
+
+def test_changed_reference_code_asks_for_a_new_cache(course):
+    root = course("1")
+    before = book_cache.cache_path(root)
+    assert book_cache.cache_path(root) == before
+    (root / "reference_impl" / "a.py").write_text("x = 2\n")
+    assert book_cache.cache_path(root) != before
+
+
+def test_a_changed_lock_asks_for_a_new_cache(course):
+    root = course("1")
+    before = book_cache.cache_path(root)
+    (root / "requirements.lock").write_text("torch==2.13.0\n")
+    assert book_cache.cache_path(root) != before
+
+
+@pytest.mark.parametrize("name", ["book/page.md", "_config.yml", "reference_impl/a.py"])
+def test_any_changed_input_changes_the_hash_of_the_inputs(course, name):
+    root = course("1")
+    before = book_build.input_hash(root)
+    (root / name).write_text((root / name).read_text() + "\n")
+    assert book_build.input_hash(root) != before
+
+
+def test_a_page_runs_once_and_then_comes_from_the_cache(course):
+    root = course("open('ran.txt', 'a').write('x')")
+    assert book_build.execute_pages(root, 2, quiet) == []
+    assert book_build.execute_pages(root, 2, quiet) == []
+    assert (root / "book" / "ran.txt").read_text() == "x"
+
+
+def test_a_page_that_fails_or_warns_is_named_and_not_kept(course):
+    course("raise ValueError('planted')", "fails")
+    root = course("import warnings; warnings.warn('planted')", "warns")
+    for _ in range(2):
+        found = sorted(book_build.execute_pages(root, 2, quiet))
+        assert [line.split(":")[0] for line in found] == ["book/fails.md", "book/warns.md"]
+        assert "ValueError: planted" in found[0] and "UserWarning: planted" in found[1]
+
+
+def test_a_page_knows_that_it_runs_for_the_book(course):
+    root = course("from autograder.book_cache import in_book; assert in_book()")
+    assert book_build.execute_pages(root, 1, quiet) == []
+
+
+def test_a_fault_in_the_sources_stops_the_build_before_any_page_runs(course):
+    root = course("open('ran.txt', 'a').write('x')")
+    (root / "_config.yml").write_text("titel: t\n")
+    (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: page\n")
+    with pytest.raises(CourseError, match="unknown key 'titel'"):
+        book_build.build_book(root, say=quiet)
+    assert not (root / "book" / "ran.txt").exists()
+
+
+def test_an_unchanged_book_is_not_built_again(html):
+    said = []
+    assert book_build.build_book(ROOT, say=said.append) == html / "index.html"
+    assert said == ["book: nothing has changed"]
+
+
+@pytest.mark.slow
+def test_plain_jupyter_book_gives_a_clean_build_from_the_same_cache(html, tmp_path):
+    """The command that the configuration promises: no warning, nothing executed again."""
+    root = tmp_path / "course"
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns("_build", ".git", ".venv", "exercises", "tests"))
+    shutil.copytree(book_cache.cache_path(ROOT), book_cache.cache_path(root))
+    book_build.run_jupyter_book(root, True, quiet)
+    log = (root / "_build" / "book.log").read_text()
+    assert "build succeeded" in log and "Executing notebook" not in log
+    assert (root / "_build" / "html" / "intro.html").exists()
