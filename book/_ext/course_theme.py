@@ -152,10 +152,12 @@ def visit_admonition(self, node):
 
 
 def depart_admonition(self, node):
+    """Close what visit_admonition opened."""
     self.body.append("</details>\n" if "dropdown" in node["classes"] else "</div>\n")
 
 
 def setup(app):
+    """Register theme, admonitions and the events that choose what a page loads."""
     app.add_config_value("w2s_code_key", "", "env", [str])
     app.add_html_theme("word2serve", str(HERE / "word2serve"))
     app.add_node(nodes.admonition, override=True, html=(visit_admonition, depart_admonition))

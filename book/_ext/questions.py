@@ -108,6 +108,7 @@ class Flashcards(_FromFile):
 
 
 def setup(app):
+    """Register the two directives."""
     app.add_directive("quiz", Quiz)
     app.add_directive("flashcards", Flashcards)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
