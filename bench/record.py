@@ -42,7 +42,8 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {platform.system()}, load {os.getloadavg()[0]:.1f}"
 
 
-def save(program: str, rows: Sequence[dict[str, Any]] = (), versions: Sequence[str] = VERSIONS_OF, **extra: Any) -> Path:
+def save(program: str, rows: Sequence[dict[str, Any]] = (), versions: Sequence[str] = VERSIONS_OF,
+         **extra: Any) -> Path:
     """Write bench/results/PROGRAM.json, print its rows, and return the path. `extra` is kept beside the rows."""
     record = {"program": f"bench/{program}.py", "machine": machine(),
               "versions": {"python": platform.python_version(),

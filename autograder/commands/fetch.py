@@ -10,7 +10,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """NAMES, --verify, --list."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="corpora to fetch; all of them by default")
     parser.add_argument("--verify", action="store_true", help="hash every file in the cache in full; fetch nothing")
-    parser.add_argument("--list", action="store_true", help="list the corpora with size, licence and use; fetch nothing")
+    parser.add_argument("--list", action="store_true",
+                        help="list the corpora with size, licence and use; fetch nothing")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
         if args.list:
             for item in entries:
                 state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
-                print(f"{item.name}  {item.size / 1e6:.1f} MB, {state}\n    {item.good_for}\n"
+                print(f"{item.name}  {item.size_text}, {state}\n    {item.good_for}\n"
                       f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}")
             return 0
         if args.verify:

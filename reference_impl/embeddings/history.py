@@ -51,17 +51,19 @@ class Recorder:
         final = self.tables.input[self.rows]
         middle, axes = principal_axes(final)
         frames = [*self.taken, {"done": 1.0, "vectors": final, "pairs": [], "negatives": []}]
-        snapshots = [{"done": round(frame["done"], 4), "pairs": frame["pairs"], "negatives": frame["negatives"],
-                      "positions": [[round(x, 4) for x in row] for row in ((frame["vectors"] - middle) @ axes).tolist()]}
-                     for frame in frames]
+        snapshots = []
+        for frame in frames:
+            positions = (frame["vectors"] - middle) @ axes  # (N, 2)
+            snapshots.append({"done": round(frame["done"], 4), "pairs": frame["pairs"], "negatives": frame["negatives"],
+                              "positions": [[round(x, 4) for x in row] for row in positions.tolist()]})
         return {"words": self.words, "snapshots": snapshots}
 
     def _pairs(self, step: Step) -> list[list[str]]:
         row, i, j = step.block.mask.nonzero(as_tuple=True)
         some = torch.linspace(0, len(row) - 1, min(self.examples, len(row))).long()
-        words = step.block.words
-        return [list(pair) for pair in zip(self._names(words[row[some], i[some]]), self._names(words[row[some], j[some]]),
-                                           strict=True)]
+        row, i, j = row[some], i[some], j[some]
+        centers, contexts = self._names(step.block.words[row, i]), self._names(step.block.words[row, j])
+        return [list(pair) for pair in zip(centers, contexts, strict=True)]
 
     def _names(self, ids: Tensor) -> list[str]:
         return [self.vocabulary.words[i] for i in ids.tolist()]

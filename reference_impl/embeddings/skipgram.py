@@ -31,7 +31,8 @@ def noise_distribution(counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: flo
     return weights / weights.sum()
 
 
-def sample_noise(cumulative: Float[Tensor, "V"], shape: Sequence[int], generator: torch.Generator) -> Int[Tensor, "..."]:
+def sample_noise(cumulative: Float[Tensor, "V"], shape: Sequence[int],
+                 generator: torch.Generator) -> Int[Tensor, "..."]:
     """Draw word ids from a distribution, given by its cumulative sums: a uniform number, and the first sum above it.
 
     The search takes log2(V) steps; an alias table (Walker 1977) takes one, but here the search is one call for all.

@@ -1,9 +1,10 @@
 """Vectors trained here, once: every page, exercise and figure that needs them asks this module.
 
 `trained("skipgram")` trains on the glosses of Open English WordNet with the settings below and keeps the result
-in the cache. The key is the settings, the corpus and the source of the modules that train: change one of them
-and the vectors are made anew; change nothing and the file is read.
+in the cache. The key is the settings, the corpus and the code of the modules that train (comments apart): change one
+of them and the vectors are made anew; change nothing and the file is read.
 """
+import ast
 import hashlib
 import json
 import sys
@@ -29,6 +30,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.2, "seed": 1},
     # So small a text has few counts above 1, and most of those with "the" and "of": frequent words are thinned.
     "glove": {"window": 10, "threshold": 1e-4, "dim": 50, "x_max": 10.0, "epochs": 10, "learning_rate": 0.1, "seed": 1},
+}
+
+# The modules whose code decides about the vectors of a method.
+_MODULES = {
+    "svd": (vocabulary, counts),
+    "skipgram": (vocabulary, windows, skipgram, history),
+    "cbow": (vocabulary, windows, skipgram, cbow),
+    "glove": (vocabulary, windows, skipgram, counts, glove),
 }
 
 
@@ -69,11 +78,19 @@ def corpus_words() -> tuple[list, Vocabulary]:
 
 
 def _key(method: str) -> str:
-    source = b"".join(Path(module.__file__).read_bytes()
-                      for module in (vocabulary, windows, counts, skipgram, cbow, glove, history))
     pins = [file.sha256 for file in corpora.entry(CORPUS).files]
     text = json.dumps([method, SETTINGS[method], MIN_COUNT, pins], sort_keys=True)
-    return hashlib.sha256(source + text.encode()).hexdigest()[:16]
+    code = [_code(Path(module.__file__).read_text(encoding="utf-8")) for module in _MODULES[method]]
+    return hashlib.sha256("\n".join([text, *code]).encode()).hexdigest()[:16]
+
+
+def _code(source: str) -> str:
+    """What a module does, without comments, docstrings and layout: rewording one must not train everything anew."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def _train(method: str, progress: bool) -> Vectors:

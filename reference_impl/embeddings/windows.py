@@ -33,7 +33,7 @@ def pairs_plain(sentence: Sentence, radius: Sequence[int]) -> list[tuple[int, in
 
 def subsample(sentences: Sequence[Sentence], keep: Float[Tensor, "V"],
               generator: torch.Generator) -> list[Int[np.ndarray, "_"]]:
-    """Keep each occurrence of word w with probability keep[w]; the words that stay close up, so windows reach farther."""
+    """Keep each occurrence of word w with probability keep[w]; what stays closes up, so that windows reach farther."""
     ids, sentence_of = flatten(sentences)
     kept = torch.rand(len(ids), generator=generator, dtype=torch.float64).numpy() < keep.numpy()[ids]
     ends = np.cumsum(np.bincount(sentence_of[kept], minlength=len(sentences)))

