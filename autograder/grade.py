@@ -279,6 +279,6 @@ def load_verdict(course_root: Path, assignment: str, student: str) -> Verdict | 
     """The record, or None when there is none that this version can read."""
     try:
         record = json.loads(record_path(course_root, assignment, student).read_text(encoding="utf-8"))
-        return Verdict.from_json(record) if record.get("schema") == SCHEMA else None
+        return Verdict.from_json(record) if isinstance(record, dict) and record.get("schema") == SCHEMA else None
     except (OSError, ValueError, TypeError):
         return None

@@ -23,6 +23,9 @@ from autograder.submissions import Submission
 from autograder.transplant import marks, transplant
 
 MARK = "word2serve"     # our key in a notebook's metadata
+TEMPLATES = Path(__file__).parent / "templates"
+TAGS = frozenset("a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s "
+                 "small span strong sub summary sup table tbody td th thead tr ul".split())
 
 
 def configure(config: Config, course_root: Path, db_url: str = "") -> None:
@@ -43,11 +46,11 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.Autograde.autograde_preprocessors = [
         f"{here}.RunInSandbox", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
-    config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown"}
+    config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown", "clean_html": f"{here}.inert_html"}
     config.HTMLExporter.sanitize_html = True
-    # The templates would load these from the network.
-    for name in ("mathjax_url", "require_js_url", "jquery_url", "widget_renderer_url", "jupyter_widgets_base_url"):
-        setattr(config.HTMLExporter, name, "")
+    # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours first.
+    paths = [path for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep) if path and path != str(TEMPLATES)]
+    os.environ["JUPYTER_PATH"] = os.pathsep.join([str(TEMPLATES), *paths])
 
 
 def course_root_of(step) -> Path:
@@ -184,12 +187,15 @@ class FeedbackExporter(HTMLExporter):
 
 
 def inert_markdown(source: str) -> str:
-    """Markdown as HTML without scripts, event handlers, styles, frames, forms or links that run anything."""
-    from bleach import clean
+    """Markdown as HTML that can run nothing."""
     from nbconvert.filters import markdown2html
 
-    tags = {"a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2",
-            "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "small", "span", "strong", "sub",
-            "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul"}
-    return clean(markdown2html(source), tags=tags, attributes={"a": ["href", "title"], "th": ["scope"]},
+    return inert_html(markdown2html(source))
+
+
+def inert_html(html: str) -> str:
+    """HTML without scripts, event handlers, styles, frames, images, forms, or links that run anything."""
+    from bleach import clean
+
+    return clean(str(html), tags=TAGS, attributes={"a": ["href", "title"], "th": ["scope"]},
                  protocols={"http", "https", "mailto"}, strip=False)

@@ -45,9 +45,9 @@ def open_submission(page, url, student):
     page.goto(url("formgrader/gradebook"))
     page.get_by_role("link", name=NAME).click()
     page.get_by_role("link", name=NAME).last.click()
-    page.wait_for_selector("td.name .name-hidden")
-    row = page.locator("tr", has=page.locator(".name-shown", has_text=student)).first
-    row.locator("td.name .name-hidden a").click()
+    page.wait_for_selector("td.name a.name-hidden")
+    page.get_by_role("button", name="Show All Names").click()
+    page.get_by_role("link", name=student, exact=True).click()
     page.wait_for_selector("input#bank")
 
 
