@@ -5,6 +5,7 @@ Every step keeps what is already right, so a second run costs seconds. `course g
 """
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from autograder.catalogue import ROOT
 from autograder.errors import CourseError
 from autograder.feedback import feedback_path, write_feedback
 from autograder.grade import Assignment, Verdict, load_assignment, load_verdict
-from autograder.gradebook import (WRITTEN, HandGrades, autograde, collect, exercise_points, hand_grades, open_gradebook,
-                                  prepare_course_root, reasons, write_csv)
+from autograder.gradebook import autograde, collect, open_gradebook, prepare_course_root
+from autograder.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
 from autograder.report import write_report
 from autograder.schedule import difference, grade_all
 from autograder.submissions import find_submissions
@@ -62,15 +63,21 @@ def grade_class(where: Path, assignment: str = "01", course_root: Path = COURSE_
     course_root = course_root.resolve()
     submissions = find_submissions(where, loaded.name)
     config = prepare_course_root(course_root, loaded)
-    batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, progress)
-    stale = []
+    by_student = {submission.student: submission for submission in submissions}
+
+    def settle(done: int, total: int, verdict: Verdict) -> None:
+        """Save one verdict in the gradebook while the workers go on."""
+        collect(course_root, by_student[verdict.student], loaded)
+        shutil.rmtree(course_root / "autograded" / verdict.student / loaded.name, ignore_errors=True)
+        with suppress(CourseError):     # tried again below, when every verdict is there
+            autograde(config, loaded.name, verdict.student, force=False)
+        if progress:
+            progress(done, total, verdict)
+
+    batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle)
     for submission in submissions:
         collect(course_root, submission, loaded)
-        autograded = course_root / "autograded" / submission.student / loaded.name
-        if batch.before.get(submission.student) != batch.verdicts[submission.student] or not autograded.exists():
-            shutil.rmtree(autograded, ignore_errors=True)
-            stale.append(submission.student)
-    if stale:
+    if any(not (course_root / "autograded" / student / loaded.name).exists() for student in by_student):
         autograde(config, loaded.name, force=False)
     rows = class_rows(course_root, loaded, config)
     write_feedback(course_root, loaded, rows)

@@ -12,7 +12,7 @@ from autograder.pages import SHOWN_CODE, exercise_title, render
 
 def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> str:
     """The page as HTML. `graded`: gradebook.HandGrades, points and comments that were given by hand."""
-    from autograder.gradebook import exercise_points
+    from autograder.grades import exercise_points
 
     if verdict is None:
         verdict = Verdict("unknown", assignment.name, "", "", human=[

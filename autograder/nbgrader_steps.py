@@ -175,7 +175,7 @@ class FeedbackExporter(HTMLExporter):
         """The page as text."""
         from autograder.feedback import feedback_page
         from autograder.grade import load_assignment, load_verdict
-        from autograder.gradebook import hand_grades
+        from autograder.grades import hand_grades
 
         names = resources["nbgrader"]
         assignment = load_assignment(names["assignment"])

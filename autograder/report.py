@@ -13,7 +13,7 @@ from urllib.parse import quote
 from autograder.checks.rubric import WORDS
 from autograder.feedback import _title, feedback_path
 from autograder.grade import Assignment, Verdict
-from autograder.gradebook import WRITTEN, HandGrades, exercise_points, reasons, total_points
+from autograder.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
 from autograder.pages import render
 
 BARS = 10

@@ -83,6 +83,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
                 worker.submission = None
                 save_verdict(course_root, verdict)
                 batch.verdicts[verdict.student] = verdict
+                _hand_out(workers, todo)        # before the caller does anything slow with the verdict
                 if progress:
                     progress(len(batch.verdicts), len(submissions), verdict)
     finally:

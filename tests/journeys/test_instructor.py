@@ -48,7 +48,7 @@ def open_submission(page, url, student):
     page.wait_for_selector("td.name a.name-hidden")
     page.get_by_role("button", name="Show All Names").click()
     page.get_by_role("link", name=student, exact=True).click()
-    page.wait_for_selector("input#bank")
+    page.wait_for_selector("input#ppmi-check[placeholder]")     # the grades have arrived
 
 
 def test_an_answer_is_graded_by_hand_in_formgrader_and_reaches_the_students_feedback(

@@ -8,7 +8,7 @@ import pytest
 from autograder.errors import CourseError
 from autograder.grade import (SECRET_FILE, Verdict, course_secret, grade_submission, load_assignment, load_verdict,
                               record_path, sandboxes, save_verdict, seed_id)
-from autograder.gradebook import HandGrades, exercise_points, reasons
+from autograder.grades import HandGrades, exercise_points, reasons
 from autograder.patience import Patient
 from autograder.checks.student import Returned, Student, StudentError
 from autograder.sample_class.handed_in import Notebook

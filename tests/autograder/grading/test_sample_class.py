@@ -7,7 +7,8 @@ import pytest
 
 from autograder.classroom import grade_class
 from autograder.feedback import feedback_path
-from autograder.gradebook import course_config, exercise_points, hand_grades, open_gradebook
+from autograder.gradebook import course_config, open_gradebook
+from autograder.grades import exercise_points, hand_grades
 from autograder.sample_class import make_sample_class, samples
 
 pytestmark = pytest.mark.sandbox
