@@ -21,7 +21,7 @@ import regex
 from reference_impl.tokenizers.bpe import BPE, LONG_WORD, Pair, merge_by_rank, merge_by_rank_heap
 from reference_impl.tokenizers.bpe_training import train_bpe
 from reference_impl.tokenizers.pretokenizers import GPT2
-from reference_impl.tokenizers.vocabulary import Piece, Vocabulary
+from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, Vocabulary
 
 
 def byte_characters() -> list[str]:
@@ -114,14 +114,14 @@ class ByteLevelBPE(BPE):
 
 
 class _WordCache(dict):
-    """From a word to its ids, worked out when it is first asked for. Emptied when it holds a million words."""
+    """From a word to its ids, worked out when it is first asked for."""
 
     def __init__(self, model: BPE):
         super().__init__()
         self._model = model
 
     def __missing__(self, word: str) -> list[int]:
-        if len(self) >= 1_000_000:
+        if len(self) >= MAX_KNOWN_WORDS:
             self.clear()
         ids = self[word] = [self._model.vocabulary.id(token) for token in self._model.split(word)]
         return ids

@@ -20,7 +20,7 @@ from reference_impl.tokenizers.bpe import LONG_WORD, merge_by_rank, merge_by_ran
 from reference_impl.tokenizers.charsmap import CharsMap
 from reference_impl.tokenizers.pretokenizers import METASPACE
 from reference_impl.tokenizers.unigram import Unigram
-from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
 
 UNKNOWN_SHOWN = " \u2047 "
 """What decoding writes for the unknown token, as the library does: a double question mark between spaces."""
@@ -87,6 +87,8 @@ class SentencePieceTokenizer:
         pieces, done = [], 0
         for word in self._words(normalized):
             if word not in self._pieces_of_word:
+                if len(self._pieces_of_word) >= MAX_KNOWN_WORDS:
+                    self._pieces_of_word.clear()
                 self._pieces_of_word[word] = self._tokenize_word(word)
             pieces += [Piece(id, origins[done + start], origins[done + end])
                        for id, start, end in self._pieces_of_word[word]]

@@ -19,7 +19,7 @@ import regex
 from reference_impl.tokenizers import encoding as enc
 from reference_impl.tokenizers.encoding import Encoding, Template
 from reference_impl.tokenizers.normalizers import Normalizer
-from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
 
 
 _SURROGATE = regex.compile("[\ud800-\udfff]")
@@ -127,6 +127,8 @@ class Tokenizer:
         for match in matches:
             word, at = match.group(), match.start()
             if word not in known:
+                if len(known) >= MAX_KNOWN_WORDS:
+                    known.clear()
                 pieces = self.model.tokenize(word)
                 known[word] = ([piece.id for piece in pieces], [self.vocabulary.tokens[piece.id] for piece in pieces],
                                [(piece.start, piece.end - 1) for piece in pieces])

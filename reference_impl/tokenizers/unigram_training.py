@@ -107,23 +107,28 @@ def m_step(expected: Mapping[str, float]) -> Scored:
 
 
 def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
-    """Drop the pieces whose absence costs the least likelihood, until `size` are left. Characters always stay.
+    """Drop the pieces whose absence costs the least likelihood, until `size` are left. Characters always stay."""
+    losses = removal_losses(lattice, pieces)
+    characters = [piece for piece in pieces if len(piece) == 1]
+    ranked = sorted(losses, key=losses.get, reverse=True)
+    return {piece: pieces[piece] for piece in characters + ranked[:max(0, size - len(characters))]}
 
-    The loss is estimated: all uses of a piece go to the pieces of its own next best cut, and nothing else changes.
+
+def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
+    """How much log likelihood each piece is worth. A piece that no best cut uses is worth nothing and is left out.
+
+    Estimated: all uses of the piece go to the pieces of its own next best cut, and nothing else changes.
     """
     names, scores = list(pieces), list(pieces.values())
-    used = lattice.best_counts(scores)  # a piece that no best cut uses goes at once
+    used = lattice.best_counts(scores)
     candidates = [i for i, name in enumerate(names) if len(name) > 1 and used[i] > 0]
     inner = Lattice({names[i]: 1 for i in candidates}, pieces, whole_words=False)
     best = inner.best_edges(scores)
-    own, cut_into = np.array(candidates)[inner.word[best]], inner.piece[best]
+    own, part = np.array(candidates, dtype=np.int64)[inner.word[best]], inner.piece[best]
     num_parts = np.bincount(own, minlength=len(used))
     log_total_after = np.log(used.sum() + used * (num_parts - 1))
-    after = np.bincount(own, np.log(used[cut_into] + used[own]) - log_total_after[own], len(used))
-    loss = {i: used[i] * (math.log(used[i] / used.sum()) - after[i]) for i in candidates}
-    characters = [i for i, name in enumerate(names) if len(name) == 1]
-    ranked = sorted(candidates, key=loss.get, reverse=True)
-    return {names[i]: pieces[names[i]] for i in characters + ranked[:max(0, size - len(characters))]}
+    after = np.bincount(own, np.log(used[part] + used[own]) - log_total_after[own], len(used))
+    return {names[i]: used[i] * (math.log(used[i] / used.sum()) - after[i]) for i in candidates}
 
 
 class Lattice:

@@ -6,6 +6,9 @@ tokens are refused here, once, for all of them.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+MAX_KNOWN_WORDS = 1_000_000
+"""So many different words a tokenizer remembers; then it forgets them all, so that no text can fill the memory."""
+
 
 class TokenizerError(ValueError):
     """A text, id, vocabulary or file does not fit the tokenizer. The message names both sides."""

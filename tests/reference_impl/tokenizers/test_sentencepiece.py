@@ -133,6 +133,14 @@ def test_a_damaged_table_of_characters_is_refused(blob):
         CharsMap(blob)
 
 
+def test_a_rule_behind_a_shifted_offset_is_found():
+    units = [0] * 512
+    units[0] = 1 << 10 | 0x200  # the root's offset is 1 << 8, because its shift bit is set
+    units[256 ^ ord("a")] = 1 << 10 | 0x100 | ord("a")  # a key ends here; its value is one place off
+    blob = struct.pack("<I512I", 512 * 4, *units) + b"letter a\0"
+    assert CharsMap(blob).replacements("ab") == [("letter a", 1), ("b", 1)]
+
+
 def test_a_trie_that_points_outside_itself_is_refused():
     with pytest.raises(TokenizerError, match="points outside its 1 units"):
         CharsMap(struct.pack("<II", 4, 0xFFFFF << 10)).replacements("a")
