@@ -10,12 +10,8 @@ minbpe is on no package index. Its rows are measured if FOLDER holds its package
 (This file is not called tokenizers.py, because it must be able to import the library of that name.)
 """
 import argparse
-import datetime
-import importlib.metadata
 import json
 import os
-import platform
-import statistics
 import sys
 import sysconfig
 import time
@@ -28,8 +24,11 @@ os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "OMP
 
 import tiktoken  # noqa: E402
 import tokenizers as hf  # noqa: E402
+from record import compare, save  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
+from reference_impl.tokenizers.bpe import train_bpe_plain  # noqa: E402
+from reference_impl.tokenizers.bpe_training import train_bpe  # noqa: E402
 from reference_impl.tokenizers.byte_level import (ByteLevelBPE, CHARACTER_OF, from_characters,  # noqa: E402
                                                   train_byte_level_bpe)
 from reference_impl.tokenizers.normalizers import bert_normalizer  # noqa: E402
@@ -91,11 +90,15 @@ def training_rows(text: str) -> Iterator[Row]:
 
     merges = [tuple(merge) for merge in json.loads(their_bpe().to_str())["model"]["merges"]]
     assert bpe().merges == merges, "the two learned different merges"
-    yield "byte-level BPE training, same merges", "tokenizers", bpe, their_bpe, 1 / 1.3, 1.0
-    yield "WordPiece training by likelihood", "tokenizers (by frequency)", wordpiece, their_wordpiece, 1 / 2, 1 / 1.2
+    yield "byte-level BPE training, same merges", "tokenizers", bpe, their_bpe, round(1 / 1.3, 2), 1.0
+    yield "WordPiece training by likelihood", "tokenizers (by frequency)", wordpiece, their_wordpiece, 0.5, 0.83
     yield ("WordPiece training by frequency", "tokenizers", lambda: wordpiece(score="frequency"), their_wordpiece,
-           1 / 2, 1 / 1.2)
+           0.5, 0.83)
     yield "Unigram training", "tokenizers", unigram, their_unigram, 1.0, 2.0
+    words = Counter(split(GPT2, text[:500_000]))
+    num_entries = len({character for word in words for character in word}) + 300
+    yield ("BPE training, 0.5 MB, 300 merges", "our plain form", lambda: train_bpe(words, num_entries),
+           lambda: train_bpe_plain(words, 300), None, None)
 
 
 def encoding_rows(text: str) -> Iterator[Row]:
@@ -160,17 +163,11 @@ def seconds(run: Callable) -> float:
 
 
 def measure(row: Row, rounds: int) -> dict:
-    """Ours and theirs in turn. The ratio is theirs over ours: larger is better."""
+    """Ours and theirs in turn."""
     name, rival, ours, theirs, must, aim = row
     taken = [(seconds(ours), seconds(theirs)) for _ in range(rounds)]
-    ratios = [their / our for our, their in taken]
-    result = {"name": name, "rival": rival, "unit": "s of processor time, median",
-              "ours": round(statistics.median(our for our, _ in taken), 3),
-              "theirs": round(statistics.median(their for _, their in taken), 3),
-              "median": round(statistics.median(ratios), 2), "min": round(min(ratios), 2),
-              "must": must and round(must, 2), "aim": aim and round(aim, 2), "rounds": rounds}
-    print(f"{name:<62} {rival:<42} {result['ours']:8.3f} {result['theirs']:8.3f} {result['median']:8.2f} "
-          f"(least {result['min']:.2f}, must {result['must']}, aim {result['aim']})", flush=True)
+    result = compare(name, rival, "s of processor time", *zip(*taken), must, aim, larger_is_better=False)
+    print(f"{name}, {rival}: {result['ours']:.3f} to {result['theirs']:.3f} s, ratio {result['median']}", flush=True)
     return result
 
 
@@ -191,20 +188,7 @@ def main() -> None:
     else:
         print("minbpe: not measured (--minbpe FOLDER)")
     if not args.only:
-        save(measured)
-
-
-def save(rows: list[dict]) -> None:
-    """Write bench/results/tokenization.json."""
-    packages = ("tokenizers", "tiktoken", "regex", "numpy", "scipy")
-    record = {"program": "bench/tokenization.py",
-              "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-              "versions": {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in packages},
-              "date": datetime.date.today().isoformat(), "rows": rows}
-    path = Path(__file__).with_name("results") / "tokenization.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(f"kept in {path}")
+        save("tokenization", measured, versions=("tokenizers", "tiktoken", "regex", "numpy", "scipy"))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ Three ideas, each of which makes a merge cheaper:
    is compared with the count as it is now, and put back if it was too high. A pair whose count grew gets a new
    entry at once, so the highest count is never missed.
 
-Measured against `tokenizers` and against the plain form: `bench/tokenizers.py`.
+Measured against `tokenizers` and against the plain form: `bench/tokenization.py`.
 
 But: like `tokenizers`, and unlike the 1994 compression program, a merge is never made across words.
 """

@@ -21,7 +21,6 @@ from reference_impl.tokenizers.encoding import Encoding, Template
 from reference_impl.tokenizers.normalizers import Normalizer
 from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
 
-
 _SURROGATE = regex.compile("[\ud800-\udfff]")
 """Half of a surrogate pair is no character and can't be written as UTF-8. It is read as U+FFFD."""
 
@@ -49,6 +48,8 @@ class Tokenizer:
                  trim_offsets: bool = False):
         self.model, self.vocabulary = model, model.vocabulary
         self.normalizer, self.pattern, self.template = normalizer or Normalizer(), pattern, template
+        if "" in (specials := list(specials)):
+            raise TokenizerError("a special token can't be empty: it would stand everywhere in a text")
         self.specials = {token: self.vocabulary.id(token) for token in specials}
         self.pad_token, self.trim_offsets = pad_token, trim_offsets
         # Longest first: of two special tokens where one begins the other, the longer is meant.

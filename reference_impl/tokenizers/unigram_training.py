@@ -39,15 +39,18 @@ def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Seq
                   em_steps: int = 2, max_seeds: int = 1_000_000) -> Unigram:
     """Learn a model of at most `vocab_size` pieces from words with their counts.
 
-    The vocabulary is: `specials`, `unknown`, then the pieces by falling score. Every character of the words is a piece.
-    Raises TokenizerError if `vocab_size` has no room for them.
+    The vocabulary is: `specials`, `unknown` if it is not among them, then the pieces by falling score. Every
+    character of the words is a piece. Raises TokenizerError if `vocab_size` has no room for them, or without words.
     """
     words = {word: count for word, count in word_counts.items() if word and count > 0}
     characters = {character for word in words for character in word}
-    room = vocab_size - len(specials) - 1
+    if not words:
+        raise TokenizerError("there are no words to train on: a unigram model needs at least one")
+    specials = [*specials] if unknown in specials else [*specials, unknown]
+    room = vocab_size - len(specials)
     if room < len(characters):
-        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} and "
-                             f"{len(characters)} characters need {vocab_size - room + len(characters)}")
+        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} among them, "
+                             f"and {len(characters)} characters need {len(specials) + len(characters)}")
     pieces = seed_pieces(words, max_piece_length, max_seeds)
     # As in `tokenizers`, whose sizes count the unknown token and not the specials.
     wanted = (room + 1) * 11 // 10
@@ -76,7 +79,7 @@ def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[
     others = (piece for piece in pieces if piece not in characters)
     chosen |= {piece: pieces[piece] for piece, _ in zip(others, range(room - len(chosen)))}
     ranked = sorted(chosen.items(), key=lambda scored: (-scored[1], scored[0]))
-    return Unigram([*((special, 0.0) for special in specials), (unknown, 0.0), *ranked], unknown, specials)
+    return Unigram([*((special, 0.0) for special in specials), *ranked], unknown, specials)
 
 
 def seed_pieces(words: Mapping[str, int], max_piece_length: int, max_seeds: int) -> Scored:
@@ -148,7 +151,7 @@ class Lattice:
         self.num_pieces = len(index)
         spans = [_span_array(length, longest) for length in lengths.tolist()]
         source, target = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]).T                    # in the word
-        word = np.repeat(np.arange(len(lengths)), [len(one) for one in spans])
+        word = np.repeat(np.arange(len(lengths)), np.array([len(one) for one in spans], dtype=np.int64))
         piece = np.fromiter((index.get(text[start:end], -1) for text in words
                              for start, end in _spans(len(text), longest)), np.int64, len(word))
         piece[(piece < 0) & (target == source + 1)] = self.num_pieces                                    # unknown

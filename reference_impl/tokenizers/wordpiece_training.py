@@ -18,7 +18,7 @@ But:
 """
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from reference_impl.tokenizers.bpe_training import IdPair, IndexedWords, learn_merges
@@ -72,15 +72,15 @@ def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str],
     for pair in state.pair_counts:
         pairs_with[pair[0]].add(pair)
         pairs_with[pair[1]].add(pair)
-    heap = list(_entries(state, state.pair_counts, min_count))
+    heap = [(-score, pair) for pair in state.pair_counts if (score := _score(state, pair, min_count))]
     heapq.heapify(heap)
     merges = []
     while len(tokens) < vocab_size and heap:
-        entry = heapq.heappop(heap)
-        pair = entry[1]
-        if entry not in (current := list(_entries(state, [pair], min_count))):
-            if current and current[0] > entry:  # it was too high: put it back where it belongs
-                heapq.heappush(heap, current[0])
+        negative, pair = heapq.heappop(heap)
+        score = _score(state, pair, min_count)
+        if score != -negative:
+            if 0 < score < -negative:  # it was too high: back to where it belongs; if too low, a newer entry is right
+                heapq.heappush(heap, (-score, pair))
             continue
         left, right = tokens[pair[0]], tokens[pair[1]]
         joined = join(left, right)
@@ -91,19 +91,16 @@ def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str],
         for grown in state.merge(pair, id_of[joined]):
             pairs_with[grown[0]].add(grown)
             pairs_with[grown[1]].add(grown)
-        changed = pairs_with[pair[0]] | pairs_with[pair[1]] | pairs_with[id_of[joined]]
-        gone = {other for other in changed if not state.pair_counts.get(other)}
-        for other in gone:
-            pairs_with[other[0]].discard(other)
-            pairs_with[other[1]].discard(other)
-        for fresh in _entries(state, changed - gone, min_count):
-            heapq.heappush(heap, fresh)
+        for changed in pairs_with[pair[0]] | pairs_with[pair[1]] | pairs_with[id_of[joined]]:
+            if score := _score(state, changed, min_count):
+                heapq.heappush(heap, (-score, changed))
+            elif not state.pair_counts.get(changed):
+                pairs_with[changed[0]].discard(changed)
+                pairs_with[changed[1]].discard(changed)
     return merges
 
 
-def _entries(state: IndexedWords, pairs, min_count: int) -> Iterator[tuple[float, IdPair]]:
-    """(-score, pair) for each pair that is frequent enough. Equal fractions give equal floats, so ties stay ties."""
-    for pair in pairs:
-        count = state.pair_counts.get(pair, 0)
-        if count >= min_count:
-            yield -count / (state.symbol_counts[pair[0]] * state.symbol_counts[pair[1]]), pair
+def _score(state: IndexedWords, pair: IdPair, min_count: int) -> float:
+    """count(ab) / (count(a) count(b)), 0 for a pair that is too rare. Equal fractions give equal floats."""
+    count = state.pair_counts.get(pair, 0)
+    return count / (state.symbol_counts[pair[0]] * state.symbol_counts[pair[1]]) if count >= max(1, min_count) else 0.0

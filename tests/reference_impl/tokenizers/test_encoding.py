@@ -164,6 +164,11 @@ def test_of_two_special_tokens_the_longer_is_meant(gpt2):
     assert Tokenizer(model, None, GPT2, ["<a>", "<a><b>"]).encode("<a><b><a>").ids == [1, 0]
 
 
+def test_an_empty_special_token_is_refused():
+    with pytest.raises(TokenizerError, match="can't be empty"):
+        Tokenizer(train_byte_level_bpe(["x"], 300, [""]), None, GPT2, [""])
+
+
 def test_halves_of_surrogate_pairs_become_replacement_characters(gpt2):
     assert gpt2.encode("a\ud83d\ude00").ids == gpt2.encode("a\ufffd\ufffd").ids
     assert gpt2.encode("a\ud83d\ude00").offsets[-1] == (2, 3)

@@ -159,5 +159,21 @@ def test_every_character_of_the_text_has_a_piece(words):
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused():
-    with pytest.raises(TokenizerError, match="vocab_size is 3, but 0 special tokens, '<unk>' and 3 characters need 4"):
+    with pytest.raises(TokenizerError, match="vocab_size is 3, but 1 special tokens, '<unk>' among them, .* need 4"):
         training.train_unigram({"abc": 1}, 3)
+
+
+def test_no_words_are_refused():
+    with pytest.raises(TokenizerError, match="no words to train on"):
+        training.train_unigram({"": 3}, 10)
+
+
+def test_pieces_that_no_best_cut_uses_leave_only_characters():
+    words = {"ab": 100, "cabd": 1, "eabf": 1}
+    pieces = {"a": -1.0, "b": -1.0, "c": -3.0, "d": -3.0, "e": -3.0, "f": -3.0, "ab": -9.0}
+    assert set(training.prune(training.Lattice(words, pieces), pieces, 6)) == set("abcdef")
+
+
+def test_an_unknown_token_among_the_specials_is_not_added_again():
+    model = training.train_unigram({"abc": 2}, 10, ["<unk>", "<s>"])
+    assert model.vocabulary.tokens[:2] == ["<unk>", "<s>"]
