@@ -9,7 +9,8 @@ import ast
 import re
 
 KEEPS_BODY = ("%%time", "%%capture", "%%prun", "%%timeit")
-_LINE = re.compile(r"^(?P<indent>\s*)(?:[%!?]|[\w.\[\]'\"]+(?:\s*,\s*[\w.]+)*\s*=\s*[%!](?![=\d])|[\w.*%]+\?{1,2}\s*$)")
+# A line that begins with "% " may continue an expression, so a magic needs its name at once.
+_LINE = re.compile(r"^(?P<indent>\s*)(?:%{1,2}[A-Za-z_]|[!?]|[^#=\s]+(?:\s*,\s*[\w.]+)*\s*=\s*(?:!|%[A-Za-z_])|[^#\s]+\?{1,2}\s*$)")
 
 
 def without_magics(source: str) -> tuple[str, list[str]]:
