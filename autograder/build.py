@@ -5,6 +5,7 @@ process, which registers the assignment in `_build/course/gradebook.db` and writ
 -> `exercises/NN-name/NN-name.ipynb`. Cell ids come from the grade id, or from the position.
 """
 import filecmp
+import hashlib
 import os
 import sys
 import tempfile
@@ -40,8 +41,40 @@ def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EX
     if leaked:
         raise CourseError("a solution would reach the students: " + "; ".join(leaked))
     target = exercises / one.name / f"{one.name}.ipynb"
+    keep_work(target, exercises.parent / "mywork")
     write_notebook(nbformat.read(release, as_version=4), target)
     return target
+
+
+def keep_work(notebook: Path, folder: Path) -> Path | None:
+    """Copy a notebook that somebody has worked in to `folder` before the build writes over it; returns the copy.
+
+    Worked in means: a cell was run, or a solution cell is no longer the stub. Students should copy the notebook first,
+    but who forgets must not lose an afternoon. The name carries a hash, so that no copy replaces another.
+    """
+    if not notebook.exists():
+        return None
+    content = notebook.read_bytes()
+    try:
+        cells = nbformat.reads(content.decode("utf-8"), as_version=4).cells
+    except (ValueError, AttributeError):        # not a notebook any more: keep it all the same
+        cells = None
+    if cells is not None and not any(map(worked_in, cells)):
+        return None
+    copy = folder / f"{notebook.stem}-{hashlib.sha256(content).hexdigest()[:8]}.ipynb"
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+        print(f"{notebook} had work in it: a copy is in {copy}")
+    return copy
+
+
+def worked_in(cell: NotebookNode) -> bool:
+    """Whether a cell of a student notebook was run, or holds an answer where the stub was."""
+    if cell.cell_type == "code" and (cell.get("execution_count") or cell.get("outputs")):
+        return True
+    stub = TEXT_STUB if cell.cell_type == "markdown" else CODE_STUB
+    return cell.metadata.get("nbgrader", {}).get("solution", False) and stub not in cell.source
 
 
 def stale(one: Assignment, exercises: Path = EXERCISES) -> str:

@@ -85,6 +85,28 @@ def test_a_second_build_in_the_same_place_does_not_touch_the_file(make, tmp_path
     assert built(make(), tmp_path) == path and path.stat().st_mtime == 1
 
 
+@pytest.mark.parametrize("change", [
+    {"source": "def double(x):\n    return x * 2"},
+    {"execution_count": 3},
+])
+def test_a_notebook_that_somebody_worked_in_is_copied_before_the_build_writes_over_it(make, tmp_path, change):
+    path = built(make(), tmp_path)
+    notebook = nbformat.read(path, as_version=4)
+    next(one for one in notebook.cells if one.id == "double").update(change)
+    nbformat.write(notebook, path)
+    worked = path.read_bytes()
+    fresh = built(make(), tmp_path).read_bytes()
+    built(make(), tmp_path)
+    copies = list((tmp_path / "a" / "mywork").iterdir())
+    assert [copy.read_bytes() for copy in copies] == [worked] and path.read_bytes() == fresh != worked
+
+
+def test_an_older_build_that_nobody_worked_in_is_not_kept(make, tmp_path):
+    built(make(intro="# %% [markdown]\n# # Older\n"), tmp_path)
+    built(make(), tmp_path)
+    assert not (tmp_path / "a" / "mywork").exists()
+
+
 def test_the_assignment_is_registered_in_the_gradebook_of_its_course_root(make, tmp_path):
     path = built(make(), tmp_path, register=True)
     assert path.read_bytes() == built(make(), tmp_path, "unregistered").read_bytes()
