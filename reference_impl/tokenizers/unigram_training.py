@@ -13,7 +13,10 @@ All lattices of all words are one set of arrays here: an edge is (from place, to
 forward, backward or Viterbi pass handles all edges that end at the k-th place of any word. `Unigram.expected_counts`
 is the same for one word in plain Python; a test holds them equal.
 
-But: text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
+But:
+- Text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
+- Seeds and EM give what `tokenizers` gives, to eight places. After pruning, a few pieces in a hundred are others;
+  the likelihood of the text is the same within half a percent.
 """
 import functools
 import math
