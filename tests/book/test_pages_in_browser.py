@@ -10,48 +10,29 @@ AXE = {"resultTypes": ["violations"], "preload": False}
 LOOKS = list(product(SIZES, ("light", "dark")))
 
 
-@pytest.fixture(scope="module")
-def visit(browser, html):
-    """One visit to each page in each look; the tests share what was seen."""
-    from axe_playwright_python.sync_playwright import Axe
-    seen = {}
-
-    def look(name):
-        if name not in seen:
-            seen[name] = []
-            for size, scheme in LOOKS:
-                page = open_page(browser, (html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
-                page.wait_for_function("!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)")
-                complaints = list(page.heard.complaints)  # before axe, which would fetch the stylesheets
-                found = Axe().run(page, options=AXE).response["violations"]
-                wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-                seen[name].append((f"{size}, {scheme}", complaints, list(page.heard.requests), found, wide))
-                page.context.close()
-        return seen[name]
-    return look
-
-
 @pytest.mark.parametrize("name", page_names())
-def test_axe_finds_no_violation(visit, name):
-    found = [f"{look}: {rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
-             for look, _, _, rules, _ in visit(name) for rule in rules for node in rule["nodes"]]
+def test_a_page_breaks_no_rule_complains_of_nothing_asks_nobody_and_fits(browser, html, name):
+    """axe, the console, requests and sideways scrolling: one visit a look answers all four."""
+    from axe_playwright_python.sync_playwright import Axe
+    found = []
+    for size, scheme in LOOKS:
+        page = open_page(browser, (html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
+        page.wait_for_function("!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)")
+        seen = [f"console: {text}" for text in page.heard.complaints]  # before axe runs
+        seen += [f"asked for {url}" for url in page.heard.requests if not url.startswith(("file://", "data:"))]
+        seen += [f"{rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
+                 for rule in Axe().run(page, options=AXE).response["violations"] for node in rule["nodes"]]
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        seen += [f"{wide} pixels too wide"] if wide > 0 else []
+        found += [f"{size}, {scheme}: {what}" for what in seen]
+        page.context.close()
     assert found == []
 
 
-@pytest.mark.parametrize("name", page_names())
-def test_the_console_is_silent(visit, name):
-    assert [(look, complaints) for look, complaints, _, _, _ in visit(name) if complaints] == []
-
-
-@pytest.mark.parametrize("name", page_names())
-def test_nothing_is_asked_of_another_machine(visit, name):
-    outside = {url for _, _, requests, _, _ in visit(name) for url in requests if not url.startswith(("file://", "data:"))}
-    assert outside == set()
-
-
-@pytest.mark.parametrize("name", page_names())
-def test_the_page_never_scrolls_sideways(visit, name):
-    assert [(look, wide) for look, _, _, _, wide in visit(name) if wide > 0] == []
+def test_a_page_that_is_too_wide_would_be_seen(browser, tmp_path):
+    page = open_page(browser, _written(tmp_path, '<div style="width:2000px">wide</div>'), size="phone")
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") > 0
+    page.context.close()
 
 
 def test_an_image_from_another_machine_would_be_seen(browser, tmp_path):
