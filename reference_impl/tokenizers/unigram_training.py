@@ -20,7 +20,7 @@ But:
 """
 import functools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -92,12 +92,13 @@ def seed_pieces(words: Mapping[str, int], max_piece_length: int, max_seeds: int)
         for character in word:
             characters[character] += count
     # Each substring with the character that follows it.
-    followed = Counter((word + END)[start:end + 1] for word in words
-                       for start, end in _spans(len(word), max_piece_length) if end > start + 1)
-    occurrences, num_followers = Counter(), Counter()
+    ended = [word + END for word in words]
+    followed = Counter(word[start:end + 1] for word in ended
+                       for start, end in _spans(len(word) - 1, max_piece_length) if end > start + 1)
+    num_followers = Counter(text[:-1] for text in followed)
+    occurrences: dict[str, int] = defaultdict(int)
     for text, count in followed.items():
         occurrences[text[:-1]] += count
-        num_followers[text[:-1]] += 1
     substrings = [(count * len(piece), piece) for piece, count in occurrences.items() if num_followers[piece] > 1]
     weights = {character: count for count, character in sorted(((n, c) for c, n in characters.items()), reverse=True)}
     weights |= {piece: weight for weight, piece in sorted(substrings, reverse=True)[:max_seeds - len(weights)]}
