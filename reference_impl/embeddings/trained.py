@@ -28,8 +28,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "svd": {"window": 10, "dim": 100, "power": 0.5, "smoothing": 0.75},
     "skipgram": {"window": 10, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.05, "seed": 1},
     "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.2, "seed": 1},
-    # So small a text has few counts above 1, and most of those with "the" and "of": frequent words are thinned.
-    "glove": {"window": 10, "threshold": 1e-4, "dim": 50, "x_max": 10.0, "epochs": 10, "learning_rate": 0.1, "seed": 1},
+    # So small a text has few counts above 1, and most of those with "the" and "of": frequent words are thinned first.
+    "glove": {"window": 10, "weighting": "flat", "threshold": 1e-4, "dim": 100, "x_max": 10.0, "epochs": 10,
+              "learning_rate": 0.05, "seed": 1},
 }
 
 # The modules whose code decides about the vectors of a method.
@@ -106,9 +107,9 @@ def _train(method: str, progress: bool) -> Vectors:
         if method == "cbow":
             return cbow.train_cbow(sentences, words, observe=lambda step: bar.at(step.done), **settings)
         if method == "glove":
-            keep = skipgram.keep_probability(torch.from_numpy(words.counts), settings.pop("threshold"))
+            keep = skipgram.keep_probability(torch.from_numpy(words.counts), settings.pop("threshold"), released=True)
             thinned = windows.subsample(sentences, keep, torch.Generator().manual_seed(settings["seed"]))
-            near = counts.window_counts(thinned, len(words), settings.pop("window"), weighting="harmonic")
+            near = counts.window_counts(thinned, len(words), settings.pop("window"), settings.pop("weighting"))
             return glove.train_glove(near, words, observe=lambda step: bar.at(step.done), **settings)
         near = counts.window_counts(sentences, len(words), settings["window"])
         matrix = counts.sparse_ppmi(near, smoothing=settings["smoothing"])

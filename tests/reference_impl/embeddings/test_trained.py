@@ -47,6 +47,12 @@ def test_other_settings_are_kept_apart(small, monkeypatch):
     assert trained_path("cbow") != before
 
 
+def test_rewording_a_comment_keeps_the_vectors_and_changing_the_code_does_not():
+    one = 'def f(x):\n    """What."""\n    return x + 1  # why\n'
+    assert module._code(one) == module._code('def f(x):\n    """What else."""\n\n    return x + 1\n')
+    assert module._code(one) != module._code(one.replace("+ 1", "+ 2"))
+
+
 def test_an_unknown_method_lists_the_four():
     with pytest.raises(ValueError, match="there are: svd, skipgram, cbow, glove"):
         trained("elmo")
