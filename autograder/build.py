@@ -1,8 +1,8 @@
 """From `solutions/NN-name.py` to the student's notebook: the same bytes at every build.
 
-Solutions file -> nbgrader source notebook (`_build/course/source/`) -> `nbgrader generate_assignment`, in this
-process, which registers the assignment in `_build/course/gradebook.db` and writes `_build/course/release/`
--> `exercises/NN-name/NN-name.ipynb`. Cell ids come from the grade id, or from the position.
+Solutions file -> nbgrader source notebook -> `nbgrader generate_assignment`, in this process and without a database
+-> `exercises/NN-name/NN-name.ipynb`. What lies between is in `_build/exercises/`. A course root and its gradebook are
+made by `course grade` (see gradebook.py), from the same source notebook. Cell ids come from the grade id, or from the position.
 """
 import filecmp
 import hashlib
@@ -20,23 +20,23 @@ from traitlets.config import Config
 from autograder.catalogue import EXERCISES, ROOT, Assignment, bare, grade_id_of
 from autograder.errors import CourseError
 
-COURSE_ROOT = ROOT / "_build" / "course"
+BUILD_ROOT = ROOT / "_build" / "exercises"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CODE_STUB = 'raise NotImplementedError("replace this line with your code.")'
 TEXT_STUB = "*Write your answer here.*"
 
 
-def build(one: Assignment, course_root: Path = COURSE_ROOT, exercises: Path = EXERCISES, register: bool = True) -> Path:
-    """Make the student notebook of one assignment and return its path; `register` it in the gradebook too.
+def build(one: Assignment, build_root: Path = BUILD_ROOT, exercises: Path = EXERCISES) -> Path:
+    """Make the student notebook of one assignment and return its path.
 
     Raises CourseError when notebook and checks disagree, when nbgrader refuses, or when a solution would leak.
     """
     problems = one.problems()
     if problems:
         raise CourseError(f"{one.path}: " + "; ".join(problems))
-    source = course_root / "source" / one.name / f"{one.name}.ipynb"
+    source = build_root / "source" / one.name / f"{one.name}.ipynb"
     write_notebook(source_notebook(one), source)
-    release = generate(one.name, course_root, register)
+    release = generate(one.name, build_root)
     leaked = leaks(one, release.parent)
     if leaked:
         raise CourseError("a solution would reach the students: " + "; ".join(leaked))
@@ -83,7 +83,7 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     if not committed.exists():
         return f"{committed} does not exist; `course build {one.number}` makes it"
     with tempfile.TemporaryDirectory() as folder:
-        fresh = build(one, Path(folder, "course"), Path(folder, "exercises"), register=False)
+        fresh = build(one, Path(folder, "build"), Path(folder, "exercises"))
         same = filecmp.cmp(committed, fresh, shallow=False)
     leaked = leaks(one, committed.parent)
     if leaked:
@@ -103,23 +103,19 @@ def source_notebook(one: Assignment) -> NotebookNode:
     return notebook
 
 
-def generate(name: str, course_root: Path, register: bool = True) -> Path:
-    """Run `nbgrader generate_assignment` for one assignment; returns the release notebook."""
+def generate(name: str, build_root: Path) -> Path:
+    """Run `nbgrader generate_assignment` for one assignment, without a gradebook; returns the release notebook."""
     from nbgrader.apps import NbGraderAPI   # takes 1 s
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import SaveCells
 
-    config = course_config(course_root)
-    if not register:
-        config.GenerateAssignment.no_database = True
-        config.GenerateAssignment.preprocessors = [
-            step for step in GenerateAssignment.preprocessors.default() if step is not SaveCells]
+    config = course_config(build_root)
+    config.GenerateAssignment.no_database = True
+    config.GenerateAssignment.preprocessors = [
+        step for step in GenerateAssignment.preprocessors.default() if step is not SaveCells]
     with interpreter_on_path():
         result = NbGraderAPI(config=config).generate_assignment(name)
-    release = course_root / "release" / name / f"{name}.ipynb"
-    if "there are submissions associated with it" in result.get("log", ""):
-        raise CourseError(f"{course_root / 'gradebook.db'} holds submissions to {name} with other cells than now; "
-                          f"keep a copy of {course_root} if you need it, remove the folder, and build and grade again")
+    release = build_root / "release" / name / f"{name}.ipynb"
     if not result["success"] or not release.exists():
         raise CourseError(f"nbgrader generate_assignment {name} failed:\n{result.get('log')}")
     return release

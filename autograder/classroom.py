@@ -9,6 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import nbformat
+
+from autograder.build import source_notebook
 from autograder.catalogue import ROOT
 from autograder.errors import CourseError
 from autograder.feedback import feedback_path, write_feedback
@@ -22,6 +25,16 @@ from autograder.submissions import find_submissions
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"
 SAMPLE = ROOT / "_build" / "sample_class"
+SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sample class and nothing else
+
+
+def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple[Path, Path]:
+    """Where a class lives and its report goes: as asked, else `class/` and `class/report/` of the working folder.
+
+    The sample class has a place of its own below `_build`, which may be thrown away; a real class must not be there.
+    """
+    root = course_root or (COURSE_ROOT if sample else Path("class"))
+    return root, report or (REPORT if sample and course_root is None else root / "report")
 
 
 @dataclass
@@ -127,7 +140,22 @@ def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_uns
             raise
         backend = choose_backend("process", allow_unsafe=True)
     submitted = make_sample_class(SAMPLE, harmless_only=not backend.isolates)
+    forget_older_sample(course_root, load_assignment("01"))
+    course_root.mkdir(parents=True, exist_ok=True)
+    (course_root / SAMPLE_MARK).touch()
     return grade_class(submitted, "01", course_root, report, jobs, backend=backend, progress=progress)
+
+
+def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
+    """Remove the course root of a sample class if the exercises have changed since; nothing else is ever removed.
+
+    nbgrader keeps the cells of an assignment as they are once there are submissions. For a real class that is right;
+    the sample class is made anew.
+    """
+    source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
+    if (course_root / SAMPLE_MARK).exists() and source.exists():
+        if nbformat.read(source, as_version=4) != source_notebook(assignment.entry):
+            shutil.rmtree(course_root)
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:

@@ -12,10 +12,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="a folder of STUDENT/ASSIGNMENT/NOTEBOOK.ipynb or of STUDENT.zip, or one zip of the class")
     parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
-    parser.add_argument("--course-root", type=Path, default=Path("_build/course"), metavar="DIR",
-                        help="nbgrader's course root, made if it is not there (default: _build/course)")
-    parser.add_argument("--report", type=Path, default=Path("_build/report"), metavar="DIR",
-                        help="where grades.csv and the class report go (default: _build/report)")
+    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
+                        help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
+    parser.add_argument("--report", type=Path, default=None, metavar="DIR",
+                        help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
     parser.add_argument("--regrade", action="store_true", help="grade everything again and print what changed")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
@@ -29,20 +29,21 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 when everything was graded, 1 when some submission needs a person."""
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
-    from autograder.classroom import grade_class, grade_sample_class
+    from autograder.classroom import grade_class, grade_sample_class, places
     from autograder.errors import CourseError
     from autograder.sandbox import choose_backend
     from autograder.schedule import show_progress
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    course_root, report = places(args.course_root, args.report, args.sample)
     if args.sample:
-        summary = grade_sample_class(args.course_root, args.jobs, args.allow_unsafe, args.report, show_progress)
+        summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, show_progress)
     elif args.submissions is None:
         raise CourseError("which submissions? Give their folder, or --sample for the sample class")
     else:
         backend = choose_backend(args.backend, allow_unsafe=args.allow_unsafe)
-        summary = grade_class(args.submissions, args.assignment, args.course_root, args.report, args.jobs,
+        summary = grade_class(args.submissions, args.assignment, course_root, report, args.jobs,
                               args.regrade, backend, show_progress)
     for line in summary.changed:
         print(f"changed    {line}")

@@ -92,7 +92,7 @@ def test_a_function_exercise_has_six_mistakes_and_two_other_right_answers(exerci
 def stubs(tmp_path_factory) -> dict:
     """By assignment number: the namespace of a student notebook in which nothing is written yet."""
     folder = tmp_path_factory.mktemp("stubs")
-    return {one.number: from_file(build(one, folder / "course", folder / "exercises", register=False))
+    return {one.number: from_file(build(one, folder / "build", folder / "exercises"))
             for one in ASSIGNMENTS}
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder.build import build, leaks, stale
 from autograder.catalogue import Assignment
@@ -61,8 +60,8 @@ def make(tmp_path, fresh_registries):
     return write
 
 
-def built(one: Assignment, tmp_path: Path, name: str = "a", register: bool = False) -> Path:
-    return build(one, tmp_path / name / "course", tmp_path / name / "exercises", register)
+def built(one: Assignment, tmp_path: Path, name: str = "a") -> Path:
+    return build(one, tmp_path / name / "build", tmp_path / name / "exercises")
 
 
 def test_the_student_notebook_has_stubs_and_everything_else(make, tmp_path):
@@ -105,23 +104,6 @@ def test_an_older_build_that_nobody_worked_in_is_not_kept(make, tmp_path):
     built(make(intro="# %% [markdown]\n# # Older\n"), tmp_path)
     built(make(), tmp_path)
     assert not (tmp_path / "a" / "mywork").exists()
-
-
-def test_the_assignment_is_registered_in_the_gradebook_of_its_course_root(make, tmp_path):
-    path = built(make(), tmp_path, register=True)
-    assert path.read_bytes() == built(make(), tmp_path, "unregistered").read_bytes()
-    with Gradebook(f"sqlite:///{tmp_path}/a/course/gradebook.db") as gradebook:
-        assert gradebook.find_assignment("99-tiny").max_score == 5
-
-
-def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(make, tmp_path):
-    built(make(), tmp_path, register=True)
-    with Gradebook(f"sqlite:///{tmp_path}/a/course/gradebook.db") as gradebook:
-        gradebook.add_student("ada")
-        gradebook.add_submission("99-tiny", "ada")
-    built(make(intro="# %% [markdown]\n# # Tiny, with another title\n"), tmp_path, register=True)
-    with pytest.raises(CourseError, match="gradebook.db holds submissions to 99-tiny with other cells"):
-        built(make(manual=""), tmp_path, register=True)
 
 
 def test_stale_compares_with_what_is_committed_and_changes_nothing(make, tmp_path):

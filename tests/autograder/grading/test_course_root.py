@@ -1,0 +1,52 @@
+"""A course root: the assignment in its gradebook, and what happens when the exercises change."""
+import copy
+from pathlib import Path
+
+import pytest
+
+from autograder.catalogue import Assignment as Solutions
+from autograder.classroom import SAMPLE_MARK, forget_older_sample
+from autograder.errors import CourseError
+from autograder.grade import load_assignment
+from autograder.gradebook import course_config, open_gradebook, prepare_course_root
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Assignment 01 with its manual exercise gone."""
+    loaded = load_assignment("01")
+    cells = loaded.entry.path.read_text().split("\n# %%")
+    kept = [cell for cell in cells if '"grade_id": "bank"' not in cell]
+    assert len(kept) == len(cells) - 1
+    path = tmp_path / loaded.entry.path.name
+    path.write_text("\n# %%".join(kept))
+    other = copy.copy(loaded)
+    other.entry = Solutions(path)
+    return other
+
+
+def test_a_course_root_has_the_assignment_with_its_points_in_the_gradebook(tmp_path):
+    config = prepare_course_root(tmp_path / "course", load_assignment("01"))
+    with open_gradebook(config) as gradebook:
+        assert gradebook.find_assignment("01-static-embeddings").max_score == 50
+
+
+def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(tmp_path, changed):
+    root = tmp_path / "course"
+    with open_gradebook(prepare_course_root(root, load_assignment("01"))) as gradebook:
+        gradebook.add_student("ada")
+        gradebook.add_submission("01-static-embeddings", "ada")
+    with pytest.raises(CourseError, match="with other cells than now; keep a copy of .*course"):
+        prepare_course_root(root, changed)
+
+
+def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class_never_does(tmp_path, changed):
+    sample, real = tmp_path / "sample", tmp_path / "real"
+    for root in (sample, real):
+        prepare_course_root(root, load_assignment("01"))
+    (sample / SAMPLE_MARK).touch()
+    forget_older_sample(sample, load_assignment("01"))
+    assert course_config(sample)
+    for root in (sample, real):
+        forget_older_sample(root, changed)
+    assert not sample.exists() and Path(real, "gradebook.db").exists()
