@@ -110,7 +110,8 @@ def block_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T 
 
     `center` and `context` are the input and output vectors at each place, `mask` says which pairs there are.
     A pair counts each of the N noise words negatives/N times: in expectation that is `negatives` words drawn for
-    this pair alone, and it turns thousands of small products into one large one.
+    this pair alone, and it turns thousands of small products into one large one. So trained, with a window of 10,
+    skip-gram takes in 1.5 times as many words a second as gensim with one worker (bench/results/skipgram.json).
     """
     error = torch.bmm(center, context.transpose(1, 2)).sigmoid_().sub_(1).mul_(mask)  # (R, T, T)
     weight = mask.sum(2, keepdim=True) * (negatives / len(noise))  # (R, T, 1): a centre's pairs have one noise term
