@@ -177,7 +177,7 @@ def _runaways() -> list[Sample]:
                one("ppmi", "def ppmi(counts):\n    while True:\n        counts = counts + 0"), loses={"ppmi": 5}, harmful=True),
         Sample("memory-hog", "One function takes all the memory it can get; only its points are lost.",
                one("sgns_loss", "def sgns_loss(center, context, negatives):\n    hoard = []\n    while True:\n"
-                                "        hoard.append(bytearray(2**26))"), loses={"sgns_loss": 5}, harmful=True),
+                                "        hoard.append(torch.empty(2**26))"), loses={"sgns_loss": 5}, harmful=True),
         Sample("endless-output", "One function prints for ever; only its points are lost.",
                one("glove_weight", "def glove_weight(counts, x_max=100.0, alpha=0.75):\n    while True:\n"
                                    "        print('x' * 10_000)"), loses={"glove_weight": 3}, harmful=True),

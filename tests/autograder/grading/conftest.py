@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom import Summary, grade_class
-from autograder.grade import Assignment, Verdict, load_assignment
+from autograder.grade import SECRET_FILE, Assignment, Verdict, load_assignment
 from autograder.gradebook import prepare_course_root
 from autograder.sample_class import make_sample_class
 from autograder.schedule import Batch, grade_all
@@ -54,6 +54,9 @@ def graded(tmp_path_factory) -> Graded:
         "listener": str(listener.getsockname()[1]), "canary": str(canary), "course": str(root)})
     assignment = load_assignment("01")
     prepare_course_root(root, assignment)
+    # Hidden inputs are drawn from it: with a fixed one, every run of the tests asks the same.
+    (root / SECRET_FILE).write_bytes(b"the sample class's fixed secret.")
+    (root / SECRET_FILE).chmod(0o600)
     before = fingerprints(root, "verdicts", ".course-secret")
     batch = grade_all(find_submissions(submitted, assignment.name), assignment, root, jobs=2)
     after = fingerprints(root, "verdicts", ".course-secret")

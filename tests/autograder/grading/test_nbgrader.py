@@ -79,7 +79,7 @@ def test_autograde_does_not_copy_what_a_link_points_to(root, tmp_path):
 
 def test_the_autograded_notebook_has_our_points_and_no_output_of_the_student(root):
     notebook = json.loads((root / "autograded" / "edited-points" / NAME / f"{NAME}.ipynb").read_text())
-    results = {cell["metadata"]["nbgrader"]["grade_id"]: output["data"]["text/plain"] for cell in notebook["cells"]
+    results = {cell["metadata"]["nbgrader"]["grade_id"]: "".join(output["data"]["text/plain"]) for cell in notebook["cells"]
                for output in cell.get("outputs", []) if output["output_type"] == "execute_result"}
     assert results.pop("ppmi-check") == "5.0" and set(results.values()) == {"0.0"}
 
