@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograder.checks.rubric import WORDS
+from autograder.checks.rubric import WORDS, with_code
 
 TEMPLATES = Path(__file__).parent / "templates"
 PALETTE = Path(__file__).parents[1] / "book" / "assets" / "palette.css"
@@ -25,7 +25,8 @@ def templates() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
-                            "code": highlighted, "percent": lambda share: f"{100 * share:.0f} %"}
+                            "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
+                            "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 

@@ -3,6 +3,7 @@
 The table takes its colours from the page around it, says everything in words, and marks the first stage that is
 not passed with "start here": the stages are ordered so that it is the cause of the later ones.
 """
+import re
 from html import escape
 
 from autograder.checks.runner import ExerciseResult, StageResult
@@ -40,8 +41,8 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
     columns = ("Stage", "Points", "Result", "Why") if first else ("Stage", "Points", "Result")
     heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in columns)
     rows = "".join(_row(stage, result, first) for stage in result.stages)
-    target = escape(page(see))
-    link = f"<p>Read: <a href='../../_build/html/{target}'>{target}</a></p>" if first and see else ""
+    # No link: where the notebook lies, and what the Jupyter server lets a page open, is not known here.
+    link = f"<p>Read in the book: {escape(page(see))}</p>" if first and see else ""
     return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
             f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
             f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{link}")
@@ -49,11 +50,16 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
 
 def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) -> str:
     style, here = (f"{CELL};{FIRST}", " <em>(start here)</em>") if stage is first else (CELL, "")
-    why = "".join(f"<div>{escape(text)}</div>" for text in _sentences(stage, result))
+    why = "".join(f"<div>{with_code(text)}</div>" for text in _sentences(stage, result))
     why += "".join(f"<pre style='{NUMBERS}'>{escape(text)}</pre>" for text in _numbers(stage, result))
     return (f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
             f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
             + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>"))
+
+
+def with_code(sentence: str) -> str:
+    """A sentence as HTML: everything escaped, `between backticks` as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(sentence))
 
 
 def first_failure(result: ExerciseResult) -> StageResult | None:

@@ -9,6 +9,7 @@ import torch
 from nbclient import NotebookClient
 
 from autograder.check import check
+from autograder.checks.rubric import with_code
 from autograder.checks.protocol import exercise
 
 
@@ -145,3 +146,7 @@ def test_jupyter_shows_the_cell_and_line_of_an_exception_and_none_of_ours(ran):
     assert "Cell In[6], line 5: return helper(x)" in text and "Cell In[6], line 2: return x.reshape(5)" in text
     for ours in ("Traceback", "student.py", "runner.py", "site-packages"):
         assert ours not in html and ours not in text
+
+
+def test_backticks_become_code_and_nothing_else_becomes_markup():
+    assert with_code("`a < b` is <b>not</b> `c`") == ("<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>")
