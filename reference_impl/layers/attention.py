@@ -8,6 +8,8 @@ torch's fused operator, which never writes the T x S scores down where it can. M
 
 Not here: which positions (see `positions`, `relative`, `rotary`), caches (see `generation`), kernels (see `kernels`).
 """
+from typing import Protocol, runtime_checkable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -73,6 +75,21 @@ def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float
         mask = bias.to(q.dtype) if mask is None else bias.to(q.dtype).masked_fill(~mask, -torch.inf)
     return scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale,
                                         enable_gqa=grouped)
+
+
+@runtime_checkable
+class LayerCache(Protocol):
+    """Keys and values of one layer for the tokens before, so that they are not computed again (see `generation`).
+
+    A model's cache is a sequence of these, one a layer.
+    """
+
+    length: int
+
+    def append(self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]
+               ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+        """Keep these and return all so far, these last."""
+        ...
 
 
 def split_heads(x: Float[Tensor, "B T W"], num_heads: int) -> Float[Tensor, "B H T D"]:

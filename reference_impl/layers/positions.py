@@ -30,6 +30,13 @@ class LearnedPositions(nn.Embedding):
                                   "truncate the text, or make the model with more positions")
         return self.weight[first:last]
 
+    def at(self, positions: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """The vectors of positions that each sequence counts for itself: padded on the left, or packed."""
+        if positions.device.type == "cpu" and positions.numel() and int(positions.max()) + self.offset >= self.num_embeddings:
+            raise ModelInputError(f"position {int(positions.max())} but {self.num_embeddings - self.offset} positions: "
+                                  "truncate the text, or make the model with more positions")
+        return nn.functional.embedding(positions + self.offset, self.weight)
+
 
 def sinusoidal_positions(positions: Int[Tensor, "T"], hidden_size: int, base: float = 10_000.0,
                          dtype: torch.dtype = torch.float32) -> Float[Tensor, "T C"]:

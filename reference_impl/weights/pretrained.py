@@ -1,7 +1,8 @@
 """A folder with config.json and safetensors into a model, and a model's weights under Hugging Face's names.
 
 A model class has `config_class`, a dataclass whose `model_types` says which config.json it reads and whose `published`
-maps its field names to the published ones, and an attribute `names` (see `names`).
+maps its field names to the published ones, and an attribute `names` (see `names`). The dataclass may have `only`, the
+published settings that must have one value, and `read`, which brings a published object into a flat form.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -22,6 +23,7 @@ def config_from(config_class: type, published: Mapping) -> object:
     if kind not in config_class.model_types:
         raise WeightsError(f"config.json is of model_type {kind!r}, but {config_class.__name__} reads "
                            f"{' or '.join(map(repr, config_class.model_types))}")
+    published = getattr(config_class, "read", dict)(published)
     names = {field.name: config_class.published.get(field.name, field.name) for field in fields(config_class)}
     given = {ours: published[theirs] for ours, theirs in names.items() if published.get(theirs) is not None}
     for name, (only, why) in getattr(config_class, "only", {}).items():
@@ -60,12 +62,13 @@ def hugging_face_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def from_pretrained(model_class: type[Model], folder: Path | str, inside: str = "", leave: Sequence[str] = (),
-                    **arguments) -> Model:
+                    outer: str = "", **arguments) -> Model:
     """Build the model that config.json describes and load the folder's weights into it, in evaluation mode.
 
     `inside` is what the model is called inside larger ones ("bert" in BertForMaskedLM): if the file is of such a one,
     the part is taken and its head is left. `leave` are starts of names that a file may have and this model does not
-    use. Other arguments go to the model.
+    use. `outer` stands before the names of most files, and is put before those of a file that lacks it everywhere.
+    Other arguments go to the model.
     """
     folder = Path(folder)
     model = model_class(config_from(model_class.config_class, read_json(folder / "config.json")), **arguments)
@@ -73,5 +76,7 @@ def from_pretrained(model_class: type[Model], folder: Path | str, inside: str = 
     prefix = f"{inside}."
     if inside and any(name.startswith(prefix) for name in weights):
         weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
+    if outer and not any(name.startswith(f"{outer}.") for name in weights):
+        weights = {f"{outer}.{name}": tensor for name, tensor in weights.items()}
     load_hugging_face(model, {name: tensor for name, tensor in weights.items() if not name.startswith(tuple(leave))})
     return model.eval()

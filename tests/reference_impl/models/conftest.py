@@ -95,3 +95,37 @@ def in_double():
             patch.setattr(torch.Tensor, "float", torch.Tensor.double)
             yield
     return widen
+
+
+class PlainCache:
+    """Keys and values of one layer, put one after the other: the least that a model's `cache` must do."""
+
+    def __init__(self):
+        self.keys = self.values = None
+        self.length = 0
+
+    def append(self, k, v):
+        self.keys = k if self.keys is None else torch.cat((self.keys, k), dim=2)
+        self.values = v if self.values is None else torch.cat((self.values, v), dim=2)
+        self.length = self.keys.shape[2]
+        return self.keys, self.values
+
+
+def check_cache(model, ids, cuts):
+    """Fed piece by piece with a cache, a model gives the logits that it gives for all tokens at once."""
+    cache = [PlainCache() for _ in model.blocks]
+    pieces = [model(piece, cache=cache) for piece in ids.tensor_split(cuts, dim=1)]
+    assert_close(torch.cat(pieces, dim=1), model(ids))
+
+
+def check_left_padding(model, ids, num_padding):
+    """Padding in front, with a mask and positions that start after it, changes no logit of a token."""
+    padded = torch.cat((torch.zeros(len(ids), num_padding, dtype=torch.long), ids), dim=1)
+    mask = torch.arange(padded.shape[1]).expand(padded.shape) >= num_padding
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    assert_close(model(padded, mask, positions)[:, num_padding:], model(ids))
+
+
+@pytest.fixture(scope="session")
+def decoding():
+    return SimpleNamespace(check_cache=check_cache, check_left_padding=check_left_padding)
