@@ -46,17 +46,18 @@ def activation(name: str) -> Callable[[Tensor], Tensor]:
 
 
 class FeedForward(nn.Module):
-    """down(activation(up(x)))."""
+    """down(activation(up(x))). T5 drops some of what is between; BERT and GPT do not."""
 
-    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "gelu", bias: bool = True):
+    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "gelu", bias: bool = True, dropout: float = 0.0):
         super().__init__()
+        self.dropout = dropout
         self.up = nn.Linear(hidden_size, intermediate_size, bias)
         self.down = nn.Linear(intermediate_size, hidden_size, bias)
         self.act = activation(act)
 
     def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
         """Each token alone."""
-        return self.down(self.act(self.up(x)))
+        return self.down(F.dropout(self.act(self.up(x)), self.dropout, self.training))
 
 
 class GatedFeedForward(nn.Module):

@@ -88,11 +88,12 @@ def in_double():
     Without it a comparison could show no more than 1e-6, and a wrong epsilon would pass.
     """
     @contextlib.contextmanager
-    def widen(*modules):
+    def widen(*modules, tensors=True):
         with pytest.MonkeyPatch.context() as patch:
             for module in modules:
                 patch.setattr(module, "torch", Widened())
-            patch.setattr(torch.Tensor, "float", torch.Tensor.double)
+            if tensors:
+                patch.setattr(torch.Tensor, "float", torch.Tensor.double)
             yield
     return widen
 

@@ -26,7 +26,7 @@ TINY = [
 EACH = pytest.mark.parametrize("family, settings, lengths", TINY)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wide(in_double):
     with in_double():  # the library's loss is taken in float32
         yield

@@ -31,7 +31,7 @@ TINY = [
 EACH = pytest.mark.parametrize("family, settings, lengths", TINY)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wide(in_double):
     with in_double(modeling_llama, modeling_mistral, modeling_qwen3, modeling_rope_utils):
         yield

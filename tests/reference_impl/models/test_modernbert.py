@@ -25,7 +25,7 @@ TINY = [
 EACH = pytest.mark.parametrize("settings, lengths", TINY)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wide(in_double):
     with in_double(modeling_modernbert):
         yield
