@@ -42,7 +42,7 @@ def attention_weights(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], 
         scores = scores + bias
     if mask is None:
         return scores.softmax(-1)
-    # The lowest finite number, not -inf: a row of nothing else would be 0/0, and its gradient too.
+    # The lowest finite number, not -inf: a row of nothing else would be 0/0, a NaN for the next line to wipe away.
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
     return weights.masked_fill(~mask, 0)
 

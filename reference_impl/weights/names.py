@@ -22,12 +22,14 @@ class Names:
 
     table       ours to theirs, by module, "*" for a layer's number
     transposed  those of ours whose matrix is published with rows and columns exchanged
-    twice       their second names: a second name to the first. Written both ways; in reading either will do.
+    twice       their second names: a second name to the first. Both are written; in reading either will do.
+    files       names that are only found in files: such a name to the one above. Read, and never written.
     """
 
     table: Mapping[str, str]
     transposed: frozenset[str] = frozenset()
     twice: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def inside(self, ours: str, theirs: str, more: Mapping[str, str] | None = None) -> "Names":
         """The names of this model as a part of a larger one, where it is called `ours` and `theirs`."""
@@ -35,7 +37,8 @@ class Names:
             return f"{prefix}.{name}" if prefix else name
         return Names({**{below(ours, name): below(theirs, other) for name, other in self.table.items()}, **(more or {})},
                      frozenset(below(ours, name) for name in self.transposed),
-                     {below(theirs, second): below(theirs, first) for second, first in self.twice.items()})
+                     {below(theirs, second): below(theirs, first) for second, first in self.twice.items()},
+                     {below(theirs, other): below(theirs, name) for other, name in self.files.items()})
 
     def to_theirs(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """A state_dict of ours under their names."""
@@ -48,7 +51,7 @@ class Names:
     def to_ours(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """A state_dict of theirs under our names. Computed tables are left out; an unknown name is an error."""
         weights = {name: tensor for name, tensor in weights.items() if not COMPUTED.search(name)}
-        for second, first in self.twice.items():
+        for second, first in ({**self.twice, **self.files}).items():
             if second in weights:
                 given = weights.pop(second)
                 weights.setdefault(first, given)

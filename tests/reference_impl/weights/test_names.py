@@ -24,6 +24,12 @@ def test_one_of_two_names_is_enough():
     assert set(NAMES.to_ours({"second.weight": torch.ones(5, 2)})) == {"embedding.weight"}
 
 
+def test_a_name_of_files_is_read_and_not_written():
+    names = Names({"output": "lm_head"}, files={"embed_out.weight": "lm_head.weight"})
+    assert set(names.to_ours({"embed_out.weight": torch.ones(1)})) == {"output.weight"}
+    assert set(names.to_theirs({"output.weight": torch.ones(1)})) == {"lm_head.weight"}
+
+
 def test_computed_tables_of_old_files_are_left_and_biases_are_not():
     old = {"embeddings.position_ids": torch.ones(1), "h.0.attn.bias": torch.ones(1), "h.0.attn.masked_bias": torch.ones(1),
            "model.rotary_emb.inv_freq": torch.ones(1)}
