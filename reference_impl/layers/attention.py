@@ -1,10 +1,10 @@
 """Attention: every query takes a weighted mean of the values, weighted by how well it fits their keys.
 
-Vaswani et al. 2017, sections 3.2.1 (scaled dot-product) and 3.2.2 (multi-head); Shazeer 2019 (one head of keys and values
-for all queries: multi-query); Ainslie et al. 2023 (one for each group: grouped-query).
+Vaswani et al. 2017, sections 3.2.1 (scaled dot-product) and 3.2.2 (multi-head); Shazeer 2019 (one head of keys and
+values for all queries: multi-query); Ainslie et al. 2023 (one for each group: grouped-query).
 
-`attention_weights` and `plain_attention` are the formula, with every score in memory. `attention` gives the same through
-torch's fused operator, which never writes the T x S scores down where it can. Models use the second.
+`attention_weights` and `plain_attention` are the formula, with every score in memory. `attention` gives the same
+through torch's fused operator, which never writes the T x S scores down where it can. Models use the second.
 
 Not here: which positions (see `positions`, `relative`, `rotary`), caches (see `generation`), kernels (see `kernels`).
 """
@@ -106,11 +106,12 @@ class MultiHeadAttention(nn.Module):
     """Project to queries, keys and values, attend in each head alone, put side by side, mix by a last projection.
 
     With num_kv_heads < num_heads keys and values are shared by groups of query heads; with one it is multi-query.
-    Attention to another sequence (`memory`) takes keys and values from there. T5 sets scale=1 and a head_dim of its own.
+    Attention to another sequence (`memory`) takes keys and values from there. T5 sets scale=1 and a head_dim of its
+    own.
     """
 
-    def __init__(self, hidden_size: int, num_heads: int, *, num_kv_heads: int | None = None, head_dim: int | None = None,
-                 bias: bool = True, scale: float | None = None, dropout: float = 0.0):
+    def __init__(self, hidden_size: int, num_heads: int, *, num_kv_heads: int | None = None,
+                 head_dim: int | None = None, bias: bool = True, scale: float | None = None, dropout: float = 0.0):
         super().__init__()
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         check_heads(hidden_size if head_dim is None else num_heads * head_dim, num_heads, num_kv_heads)
@@ -131,5 +132,6 @@ class MultiHeadAttention(nn.Module):
         v = split_heads(self.value(source), self.num_kv_heads)
         if rotary is not None:
             q, k = rotate(q, rotary), rotate(k, rotary)
-        mixed = attention(q, k, v, mask, bias, self.scale, causal=causal, dropout=self.dropout if self.training else 0.0)
+        dropout = self.dropout if self.training else 0.0
+        mixed = attention(q, k, v, mask, bias, self.scale, causal=causal, dropout=dropout)
         return self.output(merge_heads(mixed))

@@ -18,7 +18,8 @@ def check_ids(ids: Tensor, vocab_size: int, max_positions: int | None = None, st
     wait for everything that is queued.
     """
     if ids.ndim != 2:
-        raise ModelInputError(f"ids have shape {tuple(ids.shape)}: give (B, T), one row a sequence; ids[None] makes one")
+        raise ModelInputError(f"ids have shape {tuple(ids.shape)}: give (B, T), one row a sequence; "
+                              "ids[None] makes one")
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise ModelInputError(f"ids are {ids.dtype}: give whole numbers, torch.long")
     if max_positions is not None and start + ids.shape[1] > max_positions:
@@ -27,8 +28,8 @@ def check_ids(ids: Tensor, vocab_size: int, max_positions: int | None = None, st
     if ids.device.type == "cpu" and ids.numel():
         low, high = (int(bound) for bound in ids.aminmax())
         if low < 0 or high >= vocab_size:
-            raise ModelInputError(f"id {low if low < 0 else high} but a vocabulary of {vocab_size}: were these ids made "
-                                  "with another model's tokenizer?")
+            raise ModelInputError(f"id {low if low < 0 else high} but a vocabulary of {vocab_size}: were these ids "
+                                  "made with another model's tokenizer?")
 
 
 def check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
@@ -39,7 +40,8 @@ def check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
         raise ModelInputError(f"the mask is {mask.dtype}: give torch.bool, True where there is a token; "
                               "a mask of 0 and 1 becomes one by mask.bool()")
     if tuple(mask.shape) != tuple(shape):
-        raise ModelInputError(f"the mask has shape {tuple(mask.shape)} but the ids {tuple(shape)}: one entry for each token")
+        raise ModelInputError(f"the mask has shape {tuple(mask.shape)} but the ids {tuple(shape)}: "
+                              "one entry for each token")
 
 
 def check_heads(hidden_size: int, num_heads: int, num_kv_heads: int) -> None:

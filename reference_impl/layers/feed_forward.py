@@ -48,7 +48,8 @@ def activation(name: str) -> Callable[[Tensor], Tensor]:
 class FeedForward(nn.Module):
     """down(activation(up(x))). T5 drops some of what is between; BERT and GPT do not."""
 
-    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "gelu", bias: bool = True, dropout: float = 0.0):
+    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "gelu", bias: bool = True,
+                 dropout: float = 0.0):
         super().__init__()
         self.dropout = dropout
         self.up = nn.Linear(hidden_size, intermediate_size, bias)

@@ -3,7 +3,7 @@ from torch import nn
 
 
 def start_normal(model: nn.Module, std: float = 0.02) -> None:
-    """Normal numbers of this standard deviation in linear layers and embeddings, zero in biases; norms stay at one and zero.
+    """Normal numbers of this deviation in linear layers and embeddings, zero in biases; norms stay at one and zero.
 
     BERT (released program, truncated there at two deviations), GPT-1 (section 4.1), GPT-2 and LLaMA start so.
     """

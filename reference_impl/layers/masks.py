@@ -1,7 +1,8 @@
 """Which key a query may see: a Boolean tensor, True where it may.
 
-Masks are made small, (B, 1, 1, S) or (T, S), and joined by `&`, which broadcasts them to (B, 1, T, S): all heads share
-one mask. What a Boolean can't say (ALiBi, T5's bias) is a float that is added to the scores: see `positions`, `relative`.
+Masks are made small, (B, 1, 1, S) or (T, S), and joined by `&`, which broadcasts them to (B, 1, T, S): all heads
+share one mask. What a Boolean can't say (ALiBi, T5's bias) is a float that is added to the scores: see `positions`,
+`relative`.
 
 Vaswani et al. 2017, section 3.2.3 (causal); Beltagy et al. 2020, section 3.1, and Jiang et al. 2023 (window).
 """
@@ -39,7 +40,7 @@ def _distance(num_queries: int, num_keys: int, device: torch.device | None) -> I
 
 def causal_mask(num_queries: int, num_keys: int | None = None,
                 device: torch.device | None = None) -> Bool[Tensor, "T S"]:
-    """A query sees itself and what came before. With a cache there are more keys than queries: the queries come last."""
+    """A query sees itself and what came before. With a cache there are more keys: the queries come last."""
     return _distance(num_queries, num_queries if num_keys is None else num_keys, device) <= 0
 
 

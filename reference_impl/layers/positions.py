@@ -32,8 +32,9 @@ class LearnedPositions(nn.Embedding):
 
     def at(self, positions: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """The vectors of positions that each sequence counts for itself: padded on the left, or packed."""
-        if positions.device.type == "cpu" and positions.numel() and int(positions.max()) + self.offset >= self.num_embeddings:
-            raise ModelInputError(f"position {int(positions.max())} but {self.num_embeddings - self.offset} positions: "
+        num_positions = self.num_embeddings - self.offset
+        if positions.device.type == "cpu" and positions.numel() and int(positions.max()) >= num_positions:
+            raise ModelInputError(f"position {int(positions.max())} but {num_positions} positions: "
                                   "truncate the text, or make the model with more positions")
         return nn.functional.embedding(positions + self.offset, self.weight)
 

@@ -55,7 +55,8 @@ def distance_vectors(num_queries: int, num_keys: int, hidden_size: int,
                      dtype: torch.dtype = torch.float32) -> Float[Tensor, "R C"]:
     """Transformer-XL's sinusoids for query position less key position, from S - 1 down to -(T - 1).
 
-    Sines fill the first half of a row, cosines the second. R = S + T - 1: every distance that occurs, the largest first.
+    Sines fill the first half of a row, cosines the second. R = S + T - 1: every distance that occurs, the largest
+    first.
     """
     steps = torch.arange(0, hidden_size, 2).double() / hidden_size
     distance = torch.arange(num_keys - 1, -num_queries, -1).double()  # (R,)
@@ -79,7 +80,8 @@ def transformer_xl_scores(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B H S D
     """Equation of section 3.3, before scale and mask: q.k + q.r + u.k + v.r.
 
     What a query looks for by content (first and third term) and by distance (second and fourth); `r` is the projected
-    `distance_vectors`, u and v are trained, and say what any query looks for. Memory of an earlier segment is keys only.
+    `distance_vectors`, u and v are trained, and say what any query looks for. Memory of an earlier segment is keys
+    only.
     """
     by_content = (q + u[:, None]) @ k.transpose(-2, -1)  # (B, H, T, S)
     by_distance = (q + v[:, None]) @ r.transpose(-2, -1)  # (B, H, T, R)

@@ -1,7 +1,8 @@
 """ALBERT: BERT with far fewer parameters, by using one block for all layers and a narrow embedding.
 
-Lan et al. 2020, section 3.1: factorised embedding (V x E + E x C in the place of V x C), parameters shared across layers,
-sentence-order prediction in the place of next-sentence. A pass costs what BERT's costs: as many layers are computed.
+Lan et al. 2020, section 3.1: factorised embedding (V x E + E x C in the place of V x C), parameters shared across
+layers, sentence-order prediction in the place of next-sentence. A pass costs what BERT's costs: as many layers are
+computed.
 
 Not here: the authors' groups of layers, n-gram masking.
 """

@@ -1,4 +1,4 @@
-"""BERT: an encoder that sees both sides of a token at once, trained to fill blanks and to tell whether sentences follow.
+"""BERT: an encoder that sees both sides of a token at once, trained to fill blanks and to pair sentences.
 
 Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", sections 3 and 3.1.
 Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
@@ -145,7 +145,8 @@ class BertForPreTraining(nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config)
-        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act, config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act,
+                                      config.layer_norm_eps)
         self.next_sentence = nn.Linear(config.hidden_size, 2)
         start_normal(self)
 
@@ -178,7 +179,8 @@ class BertForMaskedLM(nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config, pooler=False)
-        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act, config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act,
+                                      config.layer_norm_eps)
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,

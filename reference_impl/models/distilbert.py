@@ -1,7 +1,8 @@
 """DistilBERT: every second layer of BERT, taught by BERT.
 
-Sanh et al. 2019, sections 2 and 3: half the layers, no segments, no pooler; started from the teacher's layers and trained on
-the teacher's logits, the masked tokens and the direction of the hidden vectors (those losses are in `objectives`).
+Sanh et al. 2019, sections 2 and 3: half the layers, no segments, no pooler; started from the teacher's layers and
+trained on the teacher's logits, the masked tokens and the direction of the hidden vectors (those losses are in
+`objectives`).
 
 Not here: the tasks' heads (BERT's fit).
 """
@@ -115,7 +116,8 @@ class DistilBertForMaskedLM(nn.Module):
         return from_pretrained(cls, path)
 
     names = DistilBert.names.inside("distilbert", "distilbert", {
-        "masked_lm.dense": "vocab_transform", "masked_lm.norm": "vocab_layer_norm", "masked_lm.decoder": "vocab_projector"})
+        "masked_lm.dense": "vocab_transform", "masked_lm.norm": "vocab_layer_norm",
+        "masked_lm.decoder": "vocab_projector"})
 
 
 @torch.no_grad()
@@ -123,8 +125,8 @@ def start_from_teacher(student: DistilBertForMaskedLM, teacher: BertForPreTraini
     """Copy embeddings, every second layer (0, 2, 4, ...) and the head (section 2, "student initialization")."""
     needed = 2 * student.config.num_layers - 1
     if teacher.config.num_layers < needed:
-        raise ModelInputError(f"{student.config.num_layers} layers need a teacher of {needed} or more, but this one has "
-                              f"{teacher.config.num_layers}")
+        raise ModelInputError(f"{student.config.num_layers} layers need a teacher of {needed} or more, but this one "
+                              f"has {teacher.config.num_layers}")
     pairs = [(student.distilbert.embeddings, teacher.bert.embeddings), (student.masked_lm, teacher.masked_lm),
              *zip(student.distilbert.blocks, teacher.bert.blocks[::2])]
     for ours, theirs in pairs:

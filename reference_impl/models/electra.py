@@ -1,7 +1,7 @@
 """ELECTRA: a small generator fills blanks, and the model learns to tell which tokens it replaced.
 
-Clark et al. 2020, sections 2 and 3.2. The discriminator learns from every position, not from the 15 % that were masked. It is
-kept; the generator, a quarter to a half of its size, is thrown away. Both share their embeddings.
+Clark et al. 2020, sections 2 and 3.2. The discriminator learns from every position, not from the 15 % that were
+masked. It is kept; the generator, a quarter to a half of its size, is thrown away. Both share their embeddings.
 
 Not here: sampling the replacements and the joint loss (see `objectives`).
 """
@@ -25,8 +25,7 @@ from reference_impl.weights.pretrained import from_pretrained
 
 @dataclass(frozen=True)
 class ElectraConfig(BertConfig):
-    """ELECTRA-small's discriminator; in the released generator of small, width, heads and feed-forward are those of
-    hidden_size=256, num_heads=4, intermediate_size=1024 too."""
+    """ELECTRA-small's discriminator."""
 
     hidden_size: int = 256
     embedding_size: int = 128

@@ -1,7 +1,8 @@
 """GPT: a stack of blocks that see only what came before, trained to say the next token.
 
-GPT-1: Radford et al. 2018, section 3.1 and 4.1. GPT-2: Radford et al. 2019, section 2.3 (the norm moves to the front of each
-sublayer, one more stands at the end). GPT-3: Brown et al. 2020, section 2.1 and table 2.1: GPT-2's block, larger.
+GPT-1: Radford et al. 2018, section 3.1 and 4.1. GPT-2: Radford et al. 2019, section 2.3 (the norm moves to the front
+of each sublayer, one more stands at the end). GPT-3: Brown et al. 2020, section 2.1 and table 2.1: GPT-2's block,
+larger.
 
 Not here: GPT-3's alternating sparse attention, heads for GPT-1's tasks, generating (see `generation`).
 """
@@ -45,7 +46,8 @@ class GPTConfig:
                            "max_position_embeddings": "n_positions", "intermediate_size": "n_inner",
                            "hidden_act": "activation_function", "layer_norm_eps": "layer_norm_epsilon",
                            "dropout": "resid_pdrop"}
-    only: ClassVar = {"scale_attn_weights": (True, "scores are scaled"), "add_cross_attention": (False, "there is no encoder"),
+    only: ClassVar = {"scale_attn_weights": (True, "scores are scaled"),
+                      "add_cross_attention": (False, "there is no encoder"),
                       "scale_attn_by_inverse_layer_idx": (False, "that is Mistral's GPT-2"),
                       "tie_word_embeddings": (True, "input and output share their embedding")}
 
@@ -55,8 +57,9 @@ class GPTConfig:
         if published["model_type"] != "openai-gpt":
             return dict(published)
         act = published.get("afn", "gelu")
-        return {**published, "activation_function": "gelu_new" if act == "gelu" else act, "norm_first": False, "n_inner": None,
-                "n_positions": published.get("n_positions", 512), "vocab_size": published.get("vocab_size", 40_478)}
+        return {**published, "activation_function": "gelu_new" if act == "gelu" else act,
+                "norm_first": False, "n_inner": None, "n_positions": published.get("n_positions", 512),
+                "vocab_size": published.get("vocab_size", 40_478)}
 
 
 GPT1 = GPTConfig(vocab_size=40_478, max_position_embeddings=512, norm_first=False)
@@ -150,7 +153,8 @@ class GPT(nn.Module):
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left, together
-        with `positions` that start at 0 after it: padding on the right is never seen. With a cache, ids are the new ones.
+        with `positions` that start at 0 after it: padding on the right is never seen. With a cache, ids are the new
+        ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))
 

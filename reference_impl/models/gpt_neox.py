@@ -1,11 +1,11 @@
 """The parallel block: attention and feed-forward read the same vectors, and their results are added at once.
 
-Wang and Komatsuzaki 2021 (GPT-J) began it; Black et al. 2022, section 2.1 (GPT-NeoX-20B), is what is built here; PaLM (Chowdhery
-et al. 2022, section 2) has the same sum, y = x + attention(norm(x)) + feed_forward(norm(x)), and writes that the matrices
-that read x can then be multiplied as one, 15 % faster at its size.
+Wang and Komatsuzaki 2021 (GPT-J) began it; Black et al. 2022, section 2.1 (GPT-NeoX-20B), is what is built here; PaLM
+(Chowdhery et al. 2022, section 2) has the same sum, y = x + attention(norm(x)) + feed_forward(norm(x)), and writes
+that the matrices that read x can then be multiplied as one, 15 % faster at its size.
 
-NeoX has a norm for each of the two, PaLM one for both: with equal weights in the two norms this block is PaLM's sum. NeoX turns
-only a quarter of each head by position.
+NeoX has a norm for each of the two, PaLM one for both: with equal weights in the two norms this block is PaLM's sum.
+NeoX turns only a quarter of each head by position.
 
 Not here: PaLM's other choices (one head of keys and values, SwiGLU, no biases): see `llama` for those parts.
 """
@@ -123,8 +123,8 @@ class GPTNeoX(nn.Module):
                 cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
-        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With a cache,
-        ids are the new ones.
+        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With a
+        cache, ids are the new ones.
         """
         config, num_tokens = self.config, ids.shape[1]
         start = cache[0].length if cache else 0

@@ -1,7 +1,7 @@
 """What goes on top of an encoder, one head a task.
 
-Devlin et al. 2019, sections 3.1 (masked language model, pooler) and 4 (sentence, token, span); Reimers and Gurevych 2019,
-section 3 (sentence embeddings by the mean).
+Devlin et al. 2019, sections 3.1 (masked language model, pooler) and 4 (sentence, token, span); Reimers and Gurevych
+2019, section 3 (sentence embeddings by the mean).
 """
 import torch
 from jaxtyping import Bool, Float

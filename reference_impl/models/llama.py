@@ -1,8 +1,8 @@
 """LLaMA: GPT with the parts that later work found better, and the two families next to it.
 
-Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary positions, no biases.
-Touvron et al. 2023b, section 2.2: grouped-query attention (in the two larger models of LLaMA 2).
-Mistral (Jiang et al. 2023, section 2) adds a sliding window; Qwen3 (Yang et al. 2025, section 2) norms queries and keys.
+Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary positions, no biases. Touvron et al.
+2023b, section 2.2: grouped-query attention (in the two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section
+2) adds a sliding window; Qwen3 (Yang et al. 2025, section 2) norms queries and keys.
 
 Not here: LLaMA 3.1's rescaled frequencies, mixtures of experts, generating (see `generation`).
 """
@@ -59,8 +59,10 @@ class LlamaConfig:
         rope = published.get("rope_parameters") or published.get("rope_scaling") or {}
         kind = rope.get("rope_type", rope.get("type", "default"))
         if kind not in ("default", "linear"):
-            raise WeightsError(f"config.json scales rotary positions by {kind!r}: LlamaConfig can 'default' and 'linear'")
-        flat = {**published, "qk_norm": published["model_type"] == "qwen3", "rope_interpolation": rope.get("factor", 1.0),
+            raise WeightsError(f"config.json scales rotary positions by {kind!r}: LlamaConfig can "
+                               "'default' and 'linear'")
+        flat = {**published, "qk_norm": published["model_type"] == "qwen3",
+                "rope_interpolation": rope.get("factor", 1.0),
                 "rope_theta": rope.get("rope_theta", published.get("rope_theta"))}
         return flat if flat.get("use_sliding_window", True) else {**flat, "sliding_window": None}
 
@@ -75,7 +77,8 @@ class GroupedQueryAttention(nn.Module):
         super().__init__()
         self.num_heads, self.num_kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
         head_dim = config.head_dim or config.hidden_size // config.num_heads
-        check_heads(self.num_heads * head_dim if config.head_dim else config.hidden_size, self.num_heads, self.num_kv_heads)
+        width = self.num_heads * head_dim if config.head_dim else config.hidden_size
+        check_heads(width, self.num_heads, self.num_kv_heads)
         self.query = nn.Linear(config.hidden_size, self.num_heads * head_dim, bias=False)
         self.key = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)
         self.value = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)

@@ -44,10 +44,12 @@ class ModernBertConfig:
     model_types: ClassVar = ("modernbert",)
     published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
                            "global_every": "global_attn_every_n_layers"}
-    only: ClassVar = {"hidden_activation": ("gelu", "the feed-forward is GeGLU"), "attention_bias": (False, "no biases"),
+    only: ClassVar = {"hidden_activation": ("gelu", "the feed-forward is GeGLU"),
+                      "attention_bias": (False, "no biases"),
                       "mlp_bias": (False, "no biases"), "norm_bias": (False, "no biases"),
                       "classifier_bias": (False, "no biases"), "classifier_activation": ("gelu", "the head has GELU"),
-                      "decoder_bias": (True, "the decoder has the one bias"), "tie_word_embeddings": (True, "they are tied")}
+                      "decoder_bias": (True, "the decoder has the one bias"),
+                      "tie_word_embeddings": (True, "they are tied")}
 
     @staticmethod
     def read(published: dict) -> dict:
@@ -57,7 +59,8 @@ class ModernBertConfig:
             places = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
             flat["global_attn_every_n_layers"] = every = places[1] if len(places) > 1 else len(kinds)
             if places != list(range(0, len(kinds), every)):
-                raise WeightsError(f"config.json has whole-text layers at {places}: ModernBertConfig can every n-th from 0")
+                raise WeightsError(f"config.json has whole-text layers at {places}: ModernBertConfig can every "
+                                   "n-th from 0")
         rope = published.get("rope_parameters") or {}
         for name, kind in (("global_rope_theta", "full_attention"), ("local_rope_theta", "sliding_attention")):
             if kind in rope:
@@ -75,7 +78,8 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=False)
         self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
+                mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
         q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
         return self.output(merge_heads(attention(rotate(q, rotary), rotate(k, rotary), v, mask)))
@@ -109,7 +113,8 @@ class Block(nn.Module):
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
         self.feed_forward = GeGLU(config)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
+                mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
         x = x + self.attention(self.attention_norm(x), rotary, mask)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -187,4 +192,5 @@ class ModernBertForMaskedLM(nn.Module):
         """Read config.json and safetensors of a folder that has this head."""
         return from_pretrained(cls, path)
 
-    names = ModernBert.names.inside("encoder", "model", {"dense": "head.dense", "norm": "head.norm", "decoder": "decoder"})
+    names = ModernBert.names.inside("encoder", "model", {
+        "dense": "head.dense", "norm": "head.norm", "decoder": "decoder"})

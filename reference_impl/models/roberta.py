@@ -1,7 +1,7 @@
 """RoBERTa: BERT trained better. No sentence pairs, so no segments and no pooler; positions of their own count.
 
-Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the training: 160 GB of text in the place of 16, masks
-drawn anew each time a text is seen, no next-sentence task, large batches, byte-level BPE (50,265 entries).
+Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the training: 160 GB of text in the place of
+16, masks drawn anew each time a text is seen, no next-sentence task, large batches, byte-level BPE (50,265 entries).
 
 Not here: tasks to fine-tune on (BERT's heads fit), the training itself.
 """
@@ -106,5 +106,6 @@ class RobertaForMaskedLM(nn.Module):
         return from_pretrained(cls, path, leave=("roberta.pooler.",))
 
     names = Names(Roberta.names.inside("roberta", "roberta", {
-        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm", "masked_lm.decoder": "lm_head.decoder",
+        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm",
+        "masked_lm.decoder": "lm_head.decoder",
     }).table, twice={"lm_head.bias": "lm_head.decoder.bias"})

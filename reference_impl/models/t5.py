@@ -1,8 +1,8 @@
 """T5: an encoder-decoder for which every task is text to text, with positions as a bias on the scores.
 
-Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of 2017: norms first and without bias or
-mean (RMSNorm), no biases at all, no 1 / sqrt(D) in attention, relative positions from one table a stack, shared by its
-layers; before the output layer, which is the embedding, vectors are divided by sqrt(C).
+Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of 2017: norms first and without
+bias or mean (RMSNorm), no biases at all, no 1 / sqrt(D) in attention, relative positions from one table a stack,
+shared by its layers; before the output layer, which is the embedding, vectors are divided by sqrt(C).
 
 Not here: span corruption (see `objectives`), generating (see `generation`), version 1.1's GeGLU and untied output.
 """
@@ -69,8 +69,8 @@ class Block(nn.Module):
                                         dropout=config.dropout)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T T"], mask: Bool[Tensor, "B 1 1 T"] | None = None,
-                memory: Float[Tensor, "B S C"] | None = None,
+    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T T"],
+                mask: Bool[Tensor, "B 1 1 T"] | None = None, memory: Float[Tensor, "B S C"] | None = None,
                 memory_mask: Bool[Tensor, "B 1 1 S"] | None = None) -> Float[Tensor, "B T C"]:
         """Masks are True for the keys that are tokens. Attention to the memory has no positions."""
         x = x + self.dropout(self.attention(self.attention_norm(x), mask=mask, bias=bias, causal=self.causal))
@@ -84,7 +84,8 @@ class Stack(nn.Module):
 
     def __init__(self, config: T5Config, num_layers: int, decoder: bool):
         super().__init__()
-        self.positions = RelativeBias(config.num_heads, config.num_buckets, config.max_distance, both_directions=not decoder)
+        self.positions = RelativeBias(config.num_heads, config.num_buckets, config.max_distance,
+                                      both_directions=not decoder)
         self.blocks = nn.ModuleList(Block(config, decoder) for _ in range(num_layers))
         self.norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.dropout)
@@ -147,7 +148,8 @@ class T5(nn.Module):
 
     names = Names({
         "embedding": "shared",
-        **{f"{stack}.{ours}": f"{stack}.{theirs}" for stack, last in (("encoder", 1), ("decoder", 2)) for ours, theirs in {
+        **{f"{stack}.{ours}": f"{stack}.{theirs}"
+           for stack, last in (("encoder", 1), ("decoder", 2)) for ours, theirs in {
             "positions.table": "block.0.layer.0.SelfAttention.relative_attention_bias",
             "blocks.*.attention_norm": "block.*.layer.0.layer_norm",
             "blocks.*.attention.query": "block.*.layer.0.SelfAttention.q",

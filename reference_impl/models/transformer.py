@@ -33,7 +33,7 @@ class TransformerConfig:
 
 
 class Sublayer(nn.Module):
-    """What stands around attention and feed-forward: a residual, dropout, and a norm after their sum or before the layer."""
+    """What stands around attention and feed-forward: a residual, dropout, a norm after the sum or before the layer."""
 
     def __init__(self, config: TransformerConfig, layer: nn.Module):
         super().__init__()

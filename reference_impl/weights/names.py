@@ -35,7 +35,8 @@ class Names:
         """The names of this model as a part of a larger one, where it is called `ours` and `theirs`."""
         def below(prefix: str, name: str) -> str:
             return f"{prefix}.{name}" if prefix else name
-        return Names({**{below(ours, name): below(theirs, other) for name, other in self.table.items()}, **(more or {})},
+        table = {below(ours, name): below(theirs, other) for name, other in self.table.items()}
+        return Names({**table, **(more or {})},
                      frozenset(below(ours, name) for name in self.transposed),
                      {below(theirs, second): below(theirs, first) for second, first in self.twice.items()},
                      {below(theirs, other): below(theirs, name) for other, name in self.files.items()})

@@ -45,8 +45,8 @@ def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
             raise WeightsError(f"the checkpoint has {name!r}, which this {type(model).__name__} lacks: "
                                "do its config.json and its weights belong together?")
         if tensor.shape != wanted[name].shape:
-            raise WeightsError(f"{name} has shape {tuple(tensor.shape)} in the checkpoint but {tuple(wanted[name].shape)} "
-                               f"in this {type(model).__name__}")
+            raise WeightsError(f"{name} has shape {tuple(tensor.shape)} in the checkpoint but "
+                               f"{tuple(wanted[name].shape)} in this {type(model).__name__}")
     given = {id(wanted[name]) for name in ours}
     if missing := [name for name, parameter in wanted.items() if id(parameter) not in given]:
         raise WeightsError(f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "

@@ -1,8 +1,9 @@
 """Read and write a model's weights as safetensors: one file, or several with an index.
 
-The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype, shape and offsets of each tensor,
-then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it; here is what lies around it:
-which file a folder means, which shard holds which tensor, and errors that say what is wrong with a folder.
+The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype, shape and offsets of each
+tensor, then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it; here is what
+lies around it: which file a folder means, which shard holds which tensor, and errors that say what is wrong with a
+folder.
 
 Not here: GGUF, PyTorch's pickles.
 """
@@ -60,7 +61,8 @@ def read_weights(folder: Path | str) -> dict[str, Tensor]:
             raise WeightsError(f"{folder / INDEX} names the shard {shard!r}: a file beside the index is expected")
         weights.update(read_file(folder / shard))
     if missing := sorted(shard_of.keys() - weights.keys()):
-        raise WeightsError(f"{folder / INDEX} promises {missing[0]!r} in {shard_of[missing[0]]}, which does not hold it")
+        raise WeightsError(f"{folder / INDEX} promises {missing[0]!r} in {shard_of[missing[0]]}, "
+                           "which does not hold it")
     return weights
 
 

@@ -157,3 +157,13 @@ def test_a_distilled_student_starts_from_every_second_layer_of_its_teacher():
     assert student.masked_lm.decoder.weight is student.distilbert.embeddings.word.weight
     with pytest.raises(ModelInputError, match="4 layers need a teacher of 7 or more, but this one has 5"):
         start_from_teacher(DistilBertForMaskedLM(DistilBertConfig(**sizes, num_layers=4)), teacher)
+
+
+@pytest.mark.parametrize("ours, theirs", [
+    (BertConfig(), transformers.BertConfig()), (AlbertConfig(), transformers.AlbertConfig()),
+    (ElectraConfig(), transformers.ElectraConfig())])
+def test_what_a_config_json_leaves_out_has_the_librarys_default(ours, theirs):
+    for name in ("vocab_size", "hidden_act", "layer_norm_eps", "type_vocab_size"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert ours.hidden_dropout == theirs.hidden_dropout_prob
+    assert ours.attention_dropout == theirs.attention_probs_dropout_prob
