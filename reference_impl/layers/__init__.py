@@ -1,0 +1,14 @@
+"""The parts that models are made of, in the order in which a text meets them.
+
+    checks         ids, masks and lengths that a model can't take, refused in words
+    masks          which key a query may see: padding, causal, window
+    positions      learned, sinusoidal, ALiBi
+    relative       T5's bias, Transformer-XL's four terms
+    rotary         rotary positions in both layouts, stretched by interpolation
+    attention      scaled dot-product; multi-head, grouped-query, multi-query
+    norms          LayerNorm, RMSNorm
+    feed_forward   ReLU, GELU in both forms, GeGLU, SwiGLU
+
+Letters in shapes: B sequences, T queries or tokens, S keys, C width of a token, H heads, K heads of keys and values,
+D width of a head, F width inside the feed-forward, V entries of the vocabulary.
+"""

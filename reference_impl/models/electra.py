@@ -1,0 +1,135 @@
+"""ELECTRA: a small generator fills blanks, and the model learns to tell which tokens it replaced.
+
+Clark et al. 2020, sections 2 and 3.2. The discriminator learns from every position, not from the 15 % that were
+masked. It is kept; the generator, a quarter to a half of its size, is thrown away. Both share their embeddings.
+
+Not here: sampling the replacements and the joint loss (see `objectives`).
+"""
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
+from reference_impl.layers.feed_forward import activation
+from reference_impl.layers.initial import start_normal
+from reference_impl.layers.masks import key_mask
+from reference_impl.models.bert import Bert, BertConfig, Block, Embeddings
+from reference_impl.models.heads import MaskedLMHead
+from reference_impl.weights.names import Names
+from reference_impl.weights.pretrained import from_pretrained
+
+
+@dataclass(frozen=True)
+class ElectraConfig(BertConfig):
+    """ELECTRA-small's discriminator."""
+
+    hidden_size: int = 256
+    embedding_size: int = 128
+    num_heads: int = 4
+    intermediate_size: int = 1024
+
+    model_types: ClassVar = ("electra",)
+
+
+class Electra(nn.Module):
+    """The encoder: BERT's, with embeddings that may be narrower and are then widened by a matrix."""
+
+    config_class = ElectraConfig
+
+    def __init__(self, config: ElectraConfig):
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(replace(config, hidden_size=config.embedding_size))
+        self.widen = (nn.Identity() if config.embedding_size == config.hidden_size
+                      else nn.Linear(config.embedding_size, config.hidden_size))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
+                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
+        check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
+        check_mask(mask, ids.shape)
+        segments = torch.zeros_like(ids) if segments is None else segments
+        check_ids(segments, self.config.type_vocab_size)
+        x = self.widen(self.embeddings(ids, segments))  # (B, T, E) to (B, T, C)
+        for block in self.blocks:
+            x = block(x, None if mask is None else key_mask(mask))
+        return x
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "Electra":
+        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
+        return from_pretrained(cls, path, inside="electra")
+
+    names = Names({**{ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")},
+                   "widen": "embeddings_project"})
+
+
+class ElectraForPreTraining(nn.Module):
+    """The discriminator: for each token, was it replaced."""
+
+    config_class = ElectraConfig
+
+    def __init__(self, config: ElectraConfig):
+        super().__init__()
+        self.config = config
+        self.electra = Electra(config)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.act = activation(config.hidden_act)
+        self.replaced = nn.Linear(config.hidden_size, 1)
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
+                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T"]:
+        """One logit a token: above zero means replaced."""
+        return self.replaced(self.act(self.dense(self.electra(ids, segments, mask)))).squeeze(-1)
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "ElectraForPreTraining":
+        """Read config.json and safetensors of a discriminator."""
+        return from_pretrained(cls, path)
+
+    names = Electra.names.inside("electra", "electra", {
+        "dense": "discriminator_predictions.dense", "replaced": "discriminator_predictions.dense_prediction"})
+
+
+class ElectraForMaskedLM(nn.Module):
+    """The generator: BERT's masked language model, small, so that its mistakes are plausible and not too good."""
+
+    config_class = ElectraConfig
+
+    def __init__(self, config: ElectraConfig):
+        super().__init__()
+        self.config = config
+        self.electra = Electra(config)
+        self.masked_lm = MaskedLMHead(self.electra.embeddings.word, config.hidden_size, "gelu", config.layer_norm_eps)
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
+                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of each token."""
+        return self.masked_lm(self.electra(ids, segments, mask))
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "ElectraForMaskedLM":
+        """Read config.json and safetensors of a generator."""
+        return from_pretrained(cls, path)
+
+    names = Electra.names.inside("electra", "electra", {
+        "masked_lm.dense": "generator_predictions.dense", "masked_lm.norm": "generator_predictions.LayerNorm",
+        "masked_lm.decoder": "generator_lm_head"})
+
+
+def share_embeddings(generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
+    """Make both use the discriminator's embeddings of words, places and segments (section 3.2)."""
+    one, other = generator.config, discriminator.config
+    if (one.vocab_size, one.embedding_size) != (other.vocab_size, other.embedding_size):
+        raise ModelInputError(f"the generator embeds {one.vocab_size} entries in {one.embedding_size} numbers, the "
+                              f"discriminator {other.vocab_size} in {other.embedding_size}: give both the same")
+    generator.electra.embeddings = discriminator.electra.embeddings
+    generator.masked_lm.decoder.weight = discriminator.electra.embeddings.word.weight

@@ -1,0 +1,189 @@
+"""LLaMA: GPT with the parts that later work found better, and the two families next to it.
+
+Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary positions, no biases. Touvron et al.
+2023b, section 2.2: grouped-query attention (in the two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section
+2) adds a sliding window; Qwen3 (Yang et al. 2025, section 2) norms queries and keys.
+
+Not here: LLaMA 3.1's rescaled frequencies, mixtures of experts, generating (see `generation`).
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from reference_impl.layers.attention import LayerCache, attention, merge_heads, split_heads
+from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.feed_forward import GatedFeedForward
+from reference_impl.layers.initial import start_normal
+from reference_impl.layers.masks import join, key_mask, window_mask
+from reference_impl.layers.norms import RMSNorm
+from reference_impl.layers.rotary import Tables, rotary_tables, rotate
+from reference_impl.weights.names import Names
+from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.safetensors_files import WeightsError
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """LLaMA-7B. LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen3 has qk_norm=True."""
+
+    vocab_size: int = 32_000
+    hidden_size: int = 4096
+    intermediate_size: int = 11_008
+    num_layers: int = 32
+    num_heads: int = 32
+    num_kv_heads: int | None = None  # None: as many as heads
+    head_dim: int | None = None  # None: hidden_size / num_heads
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10_000.0
+    rope_interpolation: float = 1.0
+    sliding_window: int | None = None
+    qk_norm: bool = False
+    tie_word_embeddings: bool = False
+
+    model_types: ClassVar = ("llama", "mistral", "qwen3")
+    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
+                           "num_kv_heads": "num_key_value_heads"}
+    only: ClassVar = {"attention_bias": (False, "there are no biases"), "mlp_bias": (False, "there are no biases"),
+                      "hidden_act": ("silu", "the feed-forward is SwiGLU"),
+                      "use_sliding_window": (False, "a window is for all layers or for none")}
+
+    @staticmethod
+    def read(published: dict) -> dict:
+        """Rotary settings have moved in published files; Qwen's carry a window that is switched off."""
+        rope = published.get("rope_parameters") or published.get("rope_scaling") or {}
+        kind = rope.get("rope_type", rope.get("type", "default"))
+        if kind not in ("default", "linear"):
+            raise WeightsError(f"config.json scales rotary positions by {kind!r}: LlamaConfig can "
+                               "'default' and 'linear'")
+        flat = {**published, "qk_norm": published["model_type"] == "qwen3",
+                "rope_interpolation": rope.get("factor", 1.0),
+                "rope_theta": rope.get("rope_theta", published.get("rope_theta"))}
+        return flat if flat.get("use_sliding_window", True) else {**flat, "sliding_window": None}
+
+
+class GroupedQueryAttention(nn.Module):
+    """Attention to what came before, with rotary positions; each key head serves num_heads / num_kv_heads query heads.
+
+    Only keys and values are cached, so fewer heads of them are fewer bytes a token.
+    """
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.num_heads, self.num_kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
+        head_dim = config.head_dim or config.hidden_size // config.num_heads
+        width = self.num_heads * head_dim if config.head_dim else config.hidden_size
+        check_heads(width, self.num_heads, self.num_kv_heads)
+        self.query = nn.Linear(config.hidden_size, self.num_heads * head_dim, bias=False)
+        self.key = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)
+        self.value = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)
+        self.output = nn.Linear(self.num_heads * head_dim, config.hidden_size, bias=False)
+        # One norm for all heads; scores can't grow with the size of queries and keys.
+        self.query_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+        self.key_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
+                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
+        """With a cache, x are the last T of S tokens; keys are cached already turned."""
+        q = rotate(self.query_norm(split_heads(self.query(x), self.num_heads)), rotary)  # (B, H, T, D)
+        k = rotate(self.key_norm(split_heads(self.key(x), self.num_kv_heads)), rotary)  # (B, K, T, D)
+        v = split_heads(self.value(x), self.num_kv_heads)
+        if cache is not None:
+            k, v = cache.append(k, v)  # (B, K, S, D)
+        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+
+
+class Block(nn.Module):
+    """Attention, then SwiGLU, each with a norm before and a residual around."""
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.attention_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.attention = GroupedQueryAttention(config)
+        self.feed_forward_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.feed_forward = GatedFeedForward(config.hidden_size, config.intermediate_size, "silu")
+
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None = None,
+                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
+        """`mask` is True where a query may see a key, besides the causal one."""
+        x = x + self.attention(self.attention_norm(x), rotary, mask, cache)
+        return x + self.feed_forward(self.feed_forward_norm(x))
+
+
+class Llama(nn.Module):
+    """The language model. Its output layer is a matrix of its own in the large ones, the embedding in the small."""
+
+    config_class = LlamaConfig
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        if config.tie_word_embeddings:
+            self.output.weight = self.embedding.weight
+        start_normal(self)
+
+    def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
+               positions: Int[Tensor, "B T"] | None = None,
+               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
+        """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
+        config, num_tokens = self.config, ids.shape[1]
+        start = cache[0].length if cache else 0
+        check_ids(ids, config.vocab_size, config.max_position_embeddings, start)
+        check_mask(mask, (ids.shape[0], start + num_tokens))
+        x = self.embedding(ids)  # (B, T, C)
+        if positions is None:
+            positions = torch.arange(start, start + num_tokens, device=ids.device)
+        rotary = rotary_tables(positions, config.head_dim or config.hidden_size // config.num_heads, config.rope_theta,
+                               config.rope_interpolation, x.dtype)
+        seen = join(None if mask is None else key_mask(mask), self._window(num_tokens, start + num_tokens, ids.device))
+        for i, block in enumerate(self.blocks):
+            x = block(x, rotary, seen, cache[i] if cache else None)
+        return self.norm(x)
+
+    def _window(self, num_queries: int, num_keys: int, device: torch.device) -> Bool[Tensor, "T S"] | None:
+        """Mistral: a token sees itself and the sliding_window - 1 before. No mask while all of them are in sight."""
+        window = self.config.sliding_window
+        if window is None or num_keys <= window:
+            return None
+        return window_mask(num_queries, num_keys, before=window - 1, device=device)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
+                positions: Int[Tensor, "B T"] | None = None,
+                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each.
+
+        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left: padding on
+        the right is never seen. With a cache, ids are the new ones.
+        """
+        return self.output(self.hidden(ids, mask, positions, cache))
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "Llama":
+        """Read config.json and safetensors, single or sharded, of a LLaMA, Mistral or Qwen3."""
+        return from_pretrained(cls, path)
+
+    names = Names({
+        "embedding": "model.embed_tokens",
+        "blocks.*.attention_norm": "model.layers.*.input_layernorm",
+        "blocks.*.attention.query": "model.layers.*.self_attn.q_proj",
+        "blocks.*.attention.key": "model.layers.*.self_attn.k_proj",
+        "blocks.*.attention.value": "model.layers.*.self_attn.v_proj",
+        "blocks.*.attention.output": "model.layers.*.self_attn.o_proj",
+        "blocks.*.attention.query_norm": "model.layers.*.self_attn.q_norm",
+        "blocks.*.attention.key_norm": "model.layers.*.self_attn.k_norm",
+        "blocks.*.feed_forward_norm": "model.layers.*.post_attention_layernorm",
+        "blocks.*.feed_forward.gate": "model.layers.*.mlp.gate_proj",
+        "blocks.*.feed_forward.up": "model.layers.*.mlp.up_proj",
+        "blocks.*.feed_forward.down": "model.layers.*.mlp.down_proj",
+        "norm": "model.norm",
+        "output": "lm_head",
+    })

@@ -1,0 +1,111 @@
+"""RoBERTa: BERT trained better. No sentence pairs, so no segments and no pooler; positions of their own count.
+
+Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the training: 160 GB of text in the place of
+16, masks drawn anew each time a text is seen, no next-sentence task, large batches, byte-level BPE (50,265 entries).
+
+Not here: tasks to fine-tune on (BERT's heads fit), the training itself.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.initial import start_normal
+from reference_impl.layers.masks import key_mask
+from reference_impl.layers.norms import LayerNorm
+from reference_impl.layers.positions import LearnedPositions
+from reference_impl.models.bert import Bert, BertConfig, Block
+from reference_impl.models.heads import MaskedLMHead
+from reference_impl.weights.names import Names
+from reference_impl.weights.pretrained import from_pretrained
+
+# The first two rows of the position table are left over: fairseq numbers positions from the padding's id, 1, on.
+OFFSET = 2
+
+
+@dataclass(frozen=True)
+class RobertaConfig(BertConfig):
+    """RoBERTa-base. Its 514 positions are rows of the table: 512 tokens fit."""
+
+    vocab_size: int = 50_265
+    max_position_embeddings: int = 514
+    type_vocab_size: int = 1
+    layer_norm_eps: float = 1e-5
+
+    model_types: ClassVar = ("roberta",)
+    only: ClassVar = {**BertConfig.only, "type_vocab_size": (1, "there are no segments"),
+                      "pad_token_id": (1, "positions are counted from it")}
+
+
+class Embeddings(nn.Module):
+    """The sum of a token's word and place, and one vector that all tokens share, the only segment."""
+
+    def __init__(self, config: RobertaConfig):
+        super().__init__()
+        self.word = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.position = LearnedPositions(config.max_position_embeddings, config.hidden_size, OFFSET)
+        self.segment = nn.Embedding(config.type_vocab_size, config.hidden_size)
+        self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, "B T C"]:
+        """Positions count tokens and skip padding, on whichever side it is."""
+        if mask is None:
+            places = self.position(ids.shape[1])  # (T, C)
+        else:
+            places = self.position.at((mask.cumsum(1) - 1).clamp(min=0))  # (B, T, C)
+        return self.dropout(self.norm(self.word(ids) + places + self.segment.weight[0]))
+
+
+class Roberta(nn.Module):
+    """The encoder: BERT's blocks on these embeddings."""
+
+    config_class = RobertaConfig
+
+    def __init__(self, config: RobertaConfig):
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
+        check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET)
+        check_mask(mask, ids.shape)
+        x = self.embeddings(ids, mask)  # (B, T, C)
+        for block in self.blocks:
+            x = block(x, None if mask is None else key_mask(mask))
+        return x
+
+    names = Names({ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")})
+
+
+class RobertaForMaskedLM(nn.Module):
+    """Which token stood here: the one task of pre-training."""
+
+    config_class = RobertaConfig
+
+    def __init__(self, config: RobertaConfig):
+        super().__init__()
+        self.config = config
+        self.roberta = Roberta(config)
+        self.masked_lm = MaskedLMHead(self.roberta.embeddings.word, config.hidden_size, "gelu", config.layer_norm_eps)
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of each token."""
+        return self.masked_lm(self.roberta(ids, mask))
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "RobertaForMaskedLM":
+        """Read config.json and safetensors of a folder; a pooler is left there."""
+        return from_pretrained(cls, path, leave=("roberta.pooler.",))
+
+    names = Names(Roberta.names.inside("roberta", "roberta", {
+        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm",
+        "masked_lm.decoder": "lm_head.decoder",
+    }).table, twice={"lm_head.bias": "lm_head.decoder.bias"})

@@ -1,0 +1,170 @@
+"""T5: an encoder-decoder for which every task is text to text, with positions as a bias on the scores.
+
+Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of 2017: norms first and without
+bias or mean (RMSNorm), no biases at all, no 1 / sqrt(D) in attention, relative positions from one table a stack,
+shared by its layers; before the output layer, which is the embedding, vectors are divided by sqrt(C).
+
+Not here: span corruption (see `objectives`), generating (see `generation`), version 1.1's GeGLU and untied output.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from reference_impl.layers.attention import MultiHeadAttention
+from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.feed_forward import FeedForward
+from reference_impl.layers.masks import key_mask
+from reference_impl.layers.norms import RMSNorm
+from reference_impl.layers.relative import RelativeBias
+from reference_impl.weights.names import Names
+from reference_impl.weights.pretrained import from_pretrained
+
+
+@dataclass(frozen=True)
+class T5Config:
+    """T5-small. Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and num_heads=12."""
+
+    vocab_size: int = 32_128
+    hidden_size: int = 512
+    head_dim: int = 64  # need not be hidden_size / num_heads
+    intermediate_size: int = 2048
+    num_layers: int = 6
+    num_decoder_layers: int | None = None  # None: as many as in the encoder
+    num_heads: int = 8
+    num_buckets: int = 32
+    max_distance: int = 128
+    layer_norm_eps: float = 1e-6
+    dropout: float = 0.1
+
+    model_types: ClassVar = ("t5",)
+    published: ClassVar = {"hidden_size": "d_model", "head_dim": "d_kv", "intermediate_size": "d_ff",
+                           "num_buckets": "relative_attention_num_buckets",
+                           "max_distance": "relative_attention_max_distance",
+                           "layer_norm_eps": "layer_norm_epsilon", "dropout": "dropout_rate"}
+    only: ClassVar = {"feed_forward_proj": ("relu", "version 1.1 is not built"),
+                      "tie_word_embeddings": (True, "version 1.1 is not built"),
+                      "scale_decoder_outputs": (True, "version 1.1 is not built")}
+
+
+def _attention(config: T5Config) -> MultiHeadAttention:
+    return MultiHeadAttention(config.hidden_size, config.num_heads, head_dim=config.head_dim, bias=False, scale=1.0,
+                              dropout=config.dropout)
+
+
+class Block(nn.Module):
+    """Attention, in the decoder attention to the encoder's output too, then feed-forward; each with a norm before."""
+
+    def __init__(self, config: T5Config, decoder: bool):
+        super().__init__()
+        self.causal = decoder
+        self.attention_norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
+        self.attention = _attention(config)
+        self.cross_norm = RMSNorm(config.hidden_size, config.layer_norm_eps) if decoder else None
+        self.cross_attention = _attention(config) if decoder else None
+        self.feed_forward_norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
+        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, "relu", bias=False,
+                                        dropout=config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T T"],
+                mask: Bool[Tensor, "B 1 1 T"] | None = None, memory: Float[Tensor, "B S C"] | None = None,
+                memory_mask: Bool[Tensor, "B 1 1 S"] | None = None) -> Float[Tensor, "B T C"]:
+        """Masks are True for the keys that are tokens. Attention to the memory has no positions."""
+        x = x + self.dropout(self.attention(self.attention_norm(x), mask=mask, bias=bias, causal=self.causal))
+        if self.cross_attention is not None:
+            x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask=memory_mask))
+        return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+class Stack(nn.Module):
+    """The encoder or the decoder: one table of positions, blocks, one last norm."""
+
+    def __init__(self, config: T5Config, num_layers: int, decoder: bool):
+        super().__init__()
+        self.positions = RelativeBias(config.num_heads, config.num_buckets, config.max_distance,
+                                      both_directions=not decoder)
+        self.blocks = nn.ModuleList(Block(config, decoder) for _ in range(num_layers))
+        self.norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Float[Tensor, "B T C"], **others: Tensor | None) -> Float[Tensor, "B T C"]:
+        """x are embeddings; the rest goes to every block."""
+        bias = self.positions(x.shape[1])  # (H, T, T)
+        x = self.dropout(x)
+        for block in self.blocks:
+            x = block(x, bias, **others)
+        return self.dropout(self.norm(x))
+
+
+class T5(nn.Module):
+    """From ids of a source and of the target so far to logits of the target's next token."""
+
+    config_class = T5Config
+
+    def __init__(self, config: T5Config):
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.encoder = Stack(config, config.num_layers, decoder=False)
+        self.decoder = Stack(config, config.num_decoder_layers or config.num_layers, decoder=True)
+        self._start()
+
+    def _start(self) -> None:
+        """As released: without a scale in attention, queries start smaller by sqrt(D)."""
+        for name, weight in self.named_parameters():
+            if name == "embedding.weight":
+                nn.init.normal_(weight)
+            elif weight.ndim == 2:
+                width = weight.shape[1] * self.config.head_dim if name.endswith("query.weight") else weight.shape[1]
+                nn.init.normal_(weight, std=width ** -0.5)
+
+    def encode(self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B S C"]:
+        """What the encoder makes of a source; `mask` is True where there is a token."""
+        check_ids(source, self.config.vocab_size)
+        check_mask(mask, source.shape)
+        return self.encoder(self.embedding(source), mask=None if mask is None else key_mask(mask))
+
+    def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
+               memory_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each of `target`'s, which starts with the padding's id, 0, as released."""
+        check_ids(target, self.config.vocab_size)
+        check_mask(memory_mask, memory.shape[:2])
+        x = self.decoder(self.embedding(target), memory=memory,
+                         memory_mask=None if memory_mask is None else key_mask(memory_mask))
+        return (x * self.config.hidden_size ** -0.5) @ self.embedding.weight.T
+
+    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"],
+                source_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
+        """Read the source, then score every prefix of the target at once."""
+        return self.decode(target, self.encode(source, source_mask), source_mask)
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "T5":
+        """Read config.json and safetensors of a folder."""
+        return from_pretrained(cls, path)
+
+    names = Names({
+        "embedding": "shared",
+        **{f"{stack}.{ours}": f"{stack}.{theirs}"
+           for stack, last in (("encoder", 1), ("decoder", 2)) for ours, theirs in {
+            "positions.table": "block.0.layer.0.SelfAttention.relative_attention_bias",
+            "blocks.*.attention_norm": "block.*.layer.0.layer_norm",
+            "blocks.*.attention.query": "block.*.layer.0.SelfAttention.q",
+            "blocks.*.attention.key": "block.*.layer.0.SelfAttention.k",
+            "blocks.*.attention.value": "block.*.layer.0.SelfAttention.v",
+            "blocks.*.attention.output": "block.*.layer.0.SelfAttention.o",
+            "blocks.*.feed_forward_norm": f"block.*.layer.{last}.layer_norm",
+            "blocks.*.feed_forward.up": f"block.*.layer.{last}.DenseReluDense.wi",
+            "blocks.*.feed_forward.down": f"block.*.layer.{last}.DenseReluDense.wo",
+            "norm": "final_layer_norm",
+        }.items()},
+        "decoder.blocks.*.cross_norm": "decoder.block.*.layer.1.layer_norm",
+        "decoder.blocks.*.cross_attention.query": "decoder.block.*.layer.1.EncDecAttention.q",
+        "decoder.blocks.*.cross_attention.key": "decoder.block.*.layer.1.EncDecAttention.k",
+        "decoder.blocks.*.cross_attention.value": "decoder.block.*.layer.1.EncDecAttention.v",
+        "decoder.blocks.*.cross_attention.output": "decoder.block.*.layer.1.EncDecAttention.o",
+    }, twice={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight",
+              "lm_head.weight": "shared.weight"})

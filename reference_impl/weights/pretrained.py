@@ -1,0 +1,82 @@
+"""A folder with config.json and safetensors into a model, and a model's weights under Hugging Face's names.
+
+A model class has `config_class`, a dataclass whose `model_types` says which config.json it reads and whose `published`
+maps its field names to the published ones, and an attribute `names` (see `names`). The dataclass may have `only`, the
+published settings that must have one value, and `read`, which brings a published object into a flat form.
+"""
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from reference_impl.weights.safetensors_files import WeightsError, read_json, read_weights
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def config_from(config_class: type, published: Mapping) -> object:
+    """Our configuration from the object in a config.json. Fields that the file leaves out keep our default."""
+    kind = published.get("model_type")
+    if kind not in config_class.model_types:
+        raise WeightsError(f"config.json is of model_type {kind!r}, but {config_class.__name__} reads "
+                           f"{' or '.join(map(repr, config_class.model_types))}")
+    published = getattr(config_class, "read", dict)(published)
+    names = {field.name: config_class.published.get(field.name, field.name) for field in fields(config_class)}
+    given = {ours: published[theirs] for ours, theirs in names.items() if published.get(theirs) is not None}
+    for name, (only, why) in getattr(config_class, "only", {}).items():
+        if published.get(name, only) != only:
+            raise WeightsError(f"config.json sets {name} to {published[name]!r}, {config_class.__name__} can only "
+                               f"{only!r}: {why}")
+    return config_class(**given)
+
+
+def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy a state_dict in Hugging Face's names into the model. Every parameter must be there, of the right shape.
+
+    A tensor that the model uses twice (tied input and output embeddings) may be there once.
+    """
+    ours = model.names.to_ours(weights)
+    wanted = dict(model.named_parameters(remove_duplicate=False))
+    for name, tensor in ours.items():
+        if name not in wanted:
+            raise WeightsError(f"the checkpoint has {name!r}, which this {type(model).__name__} lacks: "
+                               "do its config.json and its weights belong together?")
+        if tensor.shape != wanted[name].shape:
+            raise WeightsError(f"{name} has shape {tuple(tensor.shape)} in the checkpoint but "
+                               f"{tuple(wanted[name].shape)} in this {type(model).__name__}")
+    given = {id(wanted[name]) for name in ours}
+    if missing := [name for name, parameter in wanted.items() if id(parameter) not in given]:
+        raise WeightsError(f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "
+                           f"{type(model).__name__}: is it of another architecture, or without this head?")
+    with torch.no_grad():
+        for name, tensor in ours.items():
+            wanted[name].copy_(tensor)
+
+
+def hugging_face_state(model: nn.Module) -> dict[str, Tensor]:
+    """The model's parameters under Hugging Face's names, tied ones under each of theirs."""
+    return model.names.to_theirs({name: p.detach() for name, p in model.named_parameters(remove_duplicate=False)})
+
+
+def from_pretrained(model_class: type[Model], folder: Path | str, inside: str = "", leave: Sequence[str] = (),
+                    outer: str = "", **arguments) -> Model:
+    """Build the model that config.json describes and load the folder's weights into it, in evaluation mode.
+
+    `inside` is what the model is called inside larger ones ("bert" in BertForMaskedLM): if the file is of such a one,
+    the part is taken and its head is left. `leave` are starts of names that a file may have and this model does not
+    use. `outer` stands before the names of most files, and is put before those of a file that lacks it everywhere.
+    Other arguments go to the model.
+    """
+    folder = Path(folder)
+    model = model_class(config_from(model_class.config_class, read_json(folder / "config.json")), **arguments)
+    weights = read_weights(folder)
+    prefix = f"{inside}."
+    if inside and any(name.startswith(prefix) for name in weights):
+        weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
+    if outer and not any(name.startswith(f"{outer}.") for name in weights):
+        weights = {f"{outer}.{name}": tensor for name, tensor in weights.items()}
+    load_hugging_face(model, {name: tensor for name, tensor in weights.items() if not name.startswith(tuple(leave))})
+    return model.eval()

@@ -1,0 +1,64 @@
+"""T5 against transformers, from tiny random configurations with the same weights."""
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+transformers = pytest.importorskip("transformers")
+from transformers.models.t5 import modeling_t5  # noqa: E402
+
+from reference_impl.models.t5 import T5, T5Config  # noqa: E402
+from reference_impl.weights.pretrained import config_from  # noqa: E402
+from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
+
+TINY = [
+    ({"vocab_size": 61, "d_model": 12, "d_kv": 5, "d_ff": 7, "num_layers": 1, "num_heads": 3}, [9, 4, 1], 6),
+    ({"vocab_size": 41, "d_model": 10, "d_kv": 4, "d_ff": 33, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 1,
+      "layer_norm_epsilon": 0.1, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20}, [5, 5], 3),
+    ({"vocab_size": 37, "d_model": 16, "d_kv": 2, "d_ff": 64, "num_layers": 2, "num_heads": 8}, [300, 213], 150),
+]
+EACH = pytest.mark.parametrize("settings, lengths, num_targets", TINY)
+
+
+@pytest.fixture
+def wide(in_double):
+    # Not the tensors' own .float(): the buckets of distances are computed in float32 on both sides.
+    with in_double(modeling_t5, tensors=False):
+        yield
+
+
+@EACH
+def test_logits_loss_and_gradients_are_transformers(wide, parity, ragged, settings, lengths, num_targets):
+    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings, decoder_start_token_id=0))
+    ours, theirs = parity.make_same(T5(config_from(T5Config, theirs.config.to_dict())), theirs)
+    source, mask = ragged(settings["vocab_size"], lengths)
+    labels, _ = ragged(settings["vocab_size"], [num_targets] * len(lengths))
+    labels[0, -1] = -100
+    target = torch.cat((torch.zeros_like(labels[:, :1]), labels[:, :-1]), dim=1)
+    output = theirs(source, attention_mask=mask.long(), labels=labels)
+    logits = ours(source, target, mask)
+    parity.assert_close(logits, output.logits)
+    parity.assert_close(ours.encode(source, mask)[mask], output.encoder_last_hidden_state[mask])
+    parity.assert_same_gradients(ours, theirs, cross_entropy(logits.flatten(0, 1), labels.flatten()), output.loss)
+    parity.assert_same_state(ours, theirs)
+
+
+def test_a_folder_that_transformers_wrote_is_read(ragged, tmp_path):
+    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**TINY[0][0], decoder_start_token_id=0)).eval()
+    theirs.save_pretrained(tmp_path)
+    source, mask = ragged(61, [9, 4])
+    target = torch.tensor([[0, 5, 6], [0, 7, 8]])
+    expected = theirs(source, attention_mask=mask.long(), decoder_input_ids=target).logits
+    torch.testing.assert_close(T5.from_pretrained(tmp_path)(source, target, mask), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_target_token_sees_no_later_one():
+    torch.manual_seed(0)
+    model = T5(T5Config(vocab_size=31, hidden_size=8, head_dim=3, intermediate_size=8, num_layers=2, num_heads=2)).eval()
+    source = torch.tensor([[1, 2, 3, 4]])
+    one, other = (model(source, torch.tensor([[0, 6, last]])) for last in (7, 8))
+    assert torch.equal(one[:, :2], other[:, :2]) and not torch.equal(one[:, 2], other[:, 2])
+
+
+def test_version_1_1_is_refused():
+    with pytest.raises(WeightsError, match="feed_forward_proj to 'gated-gelu', T5Config can only 'relu'"):
+        config_from(T5Config, {"model_type": "t5", "feed_forward_proj": "gated-gelu"})
