@@ -19,8 +19,9 @@ But:
   the likelihood of the text is the same within half a percent.
 """
 import functools
+import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -33,8 +34,8 @@ from reference_impl.tokenizers.vocabulary import TokenizerError
 Scored = dict[str, float]
 """Pieces with their log probabilities, in the order in which they are kept."""
 
-END = "\udfff"
-"""What follows the last character of a word, while seeds are counted: half a surrogate pair is in no text."""
+NUM_CODES = 0x110001
+"""Unicode's code points, and one more that stands for the end of a word."""
 
 
 def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = (),
@@ -54,10 +55,11 @@ def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Seq
     if room < len(characters):
         raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} among them, "
                              f"and {len(characters)} characters need {len(specials) + len(characters)}")
-    pieces = seed_pieces(words, max_piece_length, max_seeds)
+    substrings = Substrings(words, max_piece_length)
+    pieces = seed_pieces(substrings, max_seeds)
     # As in `tokenizers`, whose sizes count the unknown token and not the specials.
     wanted = (room + 1) * 11 // 10
-    lattice = Lattice(words, pieces)
+    lattice = Lattice(substrings, pieces)
     while True:
         for _ in range(em_steps):
             expected = lattice.expected_counts(list(pieces.values()))
@@ -85,25 +87,41 @@ def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[
     return Unigram([*((special, 0.0) for special in specials), *ranked], unknown, specials)
 
 
-def seed_pieces(words: Mapping[str, int], max_piece_length: int, max_seeds: int) -> Scored:
+class Substrings:
+    """Every substring of the words, of at most `longest` characters: where it stands, and a number for its text.
+
+    A word of n characters has n + 1 places, and the places of all words are numbered through.
+    """
+
+    def __init__(self, words: Mapping[str, int], longest: int):
+        lengths = np.array([len(word) for word in words], dtype=np.int64)                                # (W,)
+        self.counts = np.array(list(words.values()), dtype=np.float64)                                   # (W,)
+        self.last = np.cumsum(lengths + 1) - 1                                                           # (W,)
+        self.first = self.last - lengths                                                                 # (W,)
+        spans = [_span_array(length, longest) for length in lengths.tolist()]
+        self.word = np.repeat(np.arange(len(lengths)), np.array([len(one) for one in spans], dtype=np.int64))
+        places = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]) + self.first[self.word, None]
+        self.source, self.target = places.T                                                              # (S,), (S,)
+        self.number_of: dict[str, int] = defaultdict(itertools.count().__next__)
+        self.number = np.fromiter((self.number_of[word[start:end]] for word in words
+                                   for start, end in _spans(len(word), longest)), np.int64, len(self.word))  # (S,)
+        self.codes = np.full(len(lengths) + lengths.sum(), NUM_CODES - 1)  # the character at each place
+        self.codes[np.delete(np.arange(len(self.codes)), self.last)] = [ord(c) for word in words for c in word]
+
+
+def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
     """The pieces to start with. Substrings are counted once a different word, characters as often as they occur."""
-    characters: Counter[str] = Counter()
-    for word, count in words.items():
-        for character in word:
-            characters[character] += count
-    # Each substring with the character that follows it.
-    ended = [word + END for word in words]
-    followed = Counter(word[start:end + 1] for word in ended
-                       for start, end in _spans(len(word) - 1, max_piece_length) if end > start + 1)
-    num_followers = Counter(text[:-1] for text in followed)
-    occurrences: dict[str, int] = defaultdict(int)
-    for text, count in followed.items():
-        occurrences[text[:-1]] += count
-    substrings = [(count * len(piece), piece) for piece, count in occurrences.items() if num_followers[piece] > 1]
-    weights = {character: count for count, character in sorted(((n, c) for c, n in characters.items()), reverse=True)}
-    weights |= {piece: weight for weight, piece in sorted(substrings, reverse=True)[:max_seeds - len(weights)]}
-    log_total = math.log(sum(weights.values()))
-    return {piece: math.log(weight) - log_total for piece, weight in weights.items()}
+    names, number = list(substrings.number_of), substrings.number
+    occurrences = np.bincount(number).tolist()
+    counts = np.bincount(number, substrings.counts[substrings.word]).tolist()
+    followed = np.unique(number * NUM_CODES + substrings.codes[substrings.target])
+    num_followers = np.bincount(followed // NUM_CODES).tolist()
+    characters = [(int(counts[i]), name) for i, name in enumerate(names) if len(name) == 1]
+    longer = [(occurrences[i] * len(name), name) for i, name in enumerate(names)
+              if num_followers[i] > 1 and len(name) > 1]
+    weights = [*sorted(characters, reverse=True), *sorted(longer, reverse=True)[:max_seeds - len(characters)]]
+    log_total = math.log(sum(weight for weight, _ in weights))
+    return {piece: math.log(weight) - log_total for weight, piece in weights}
 
 
 def m_step(expected: Mapping[str, float]) -> Scored:
@@ -129,7 +147,7 @@ def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
     names, scores = list(pieces), list(pieces.values())
     used = lattice.best_counts(scores)
     candidates = [i for i, name in enumerate(names) if len(name) > 1 and used[i] > 0]
-    inner = Lattice({names[i]: 1 for i in candidates}, pieces, whole_words=False)
+    inner = Lattice(Substrings({names[i]: 1 for i in candidates}, lattice.longest), pieces, whole_words=False)
     best = inner.best_edges(scores)
     own, part = np.array(candidates, dtype=np.int64)[inner.word[best]], inner.piece[best]
     num_parts = np.bincount(own, minlength=len(used))
@@ -139,34 +157,29 @@ def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
 
 
 class Lattice:
-    """The lattices of many words as arrays. A word of n characters has n + 1 places, all places are numbered through.
+    """The lattices of many words as arrays: of all substrings, those that are pieces.
 
     E edges: `source`, `target` (places), `piece` (index into the pieces; their number itself for an unknown
     character), `word`. `whole_words=False` leaves out the piece that is the whole word.
     """
 
-    def __init__(self, words: Mapping[str, int], pieces: Mapping[str, float], whole_words: bool = True):
+    def __init__(self, substrings: Substrings, pieces: Mapping[str, float], whole_words: bool = True):
+        self.first, self.last, self.counts = substrings.first, substrings.last, substrings.counts         # (W,) each
+        self.num_pieces = len(pieces)
+        self.longest = max(map(len, pieces))
         index = {piece: i for i, piece in enumerate(pieces)}
-        longest = max(map(len, index))
-        lengths = np.array([len(word) for word in words], dtype=np.int64)                                # (W,)
-        self.last = np.cumsum(lengths + 1) - 1                                                           # (W,)
-        self.first = self.last - lengths                                                                 # (W,)
-        self.counts = np.array(list(words.values()), dtype=np.float64)                                   # (W,)
-        self.num_pieces = len(index)
-        spans = [_span_array(length, longest) for length in lengths.tolist()]
-        source, target = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]).T                    # in the word
-        word = np.repeat(np.arange(len(lengths)), np.array([len(one) for one in spans], dtype=np.int64))
-        piece = np.fromiter((index.get(text[start:end], -1) for text in words
-                             for start, end in _spans(len(text), longest)), np.int64, len(word))
-        piece[(piece < 0) & (target == source + 1)] = self.num_pieces                                    # unknown
-        edge = (piece >= 0) & (whole_words | (target - source < lengths[word]))
-        self.piece, self.word = piece[edge], word[edge]                                                  # (E,), (E,)
-        self.source, self.target = source[edge], target[edge]
+        piece = np.array([index.get(text, -1) for text in substrings.number_of], dtype=np.int64)[substrings.number]
+        source, target, word = substrings.source, substrings.target, substrings.word
+        piece[(piece < 0) & (target == source + 1)] = self.num_pieces
+        edge = piece >= 0
+        if not whole_words:
+            edge &= (source > self.first[word]) | (target < self.last[word])
+        self.piece, self.word = piece[edge], word[edge]                                                   # (E,), (E,)
+        self.source, self.target = source[edge], target[edge]                                             # (E,), (E,)
         # A pass forward takes all edges that end at the first place of their word, then the second, and so on.
-        self._forward = np.lexsort((self.source, self.word, self.target))
-        self._backward = np.lexsort((self.target, self.word, -self.source))
-        self.source += self.first[self.word]                                                             # (E,)
-        self.target += self.first[self.word]                                                             # (E,)
+        begin = self.first[self.word]
+        self._forward = np.lexsort((self.source, self.target, self.target - begin))
+        self._backward = np.lexsort((self.target, self.source, begin - self.source))
 
     def keep_only(self, kept: Sequence[int]) -> None:
         """Keep the pieces with these indices, in this order. A character whose piece goes becomes unknown."""

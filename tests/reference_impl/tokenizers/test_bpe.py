@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers import bpe  # noqa: E402

@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
-tiktoken = pytest.importorskip("tiktoken")
+import tokenizers
+import tiktoken
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers import byte_level  # noqa: E402

@@ -1,7 +1,7 @@
 """ByT5's and CANINE's ids against `transformers`."""
 import pytest
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers import byte_models as bm  # noqa: E402

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
-tiktoken = pytest.importorskip("tiktoken")
+import tokenizers
+import tiktoken
 
 from reference_impl.tokenizers import files, tokenizer_json  # noqa: E402
 from reference_impl.tokenizers.bpe_training import train_bpe  # noqa: E402
@@ -144,7 +144,7 @@ def test_what_the_format_cannot_say_is_not_written(byte_bpe, tmp_path, tokenizer
 
 
 def test_vocab_txt_is_read_as_written_and_as_transformers_reads_it(tmp_path):
-    transformers = pytest.importorskip("transformers")
+    import transformers
     vocabulary = Vocabulary([*BERT_SPECIALS, "lower", "##est", "\u2028", " ", "caf\u00e9"])
     files.save_vocab_txt(vocabulary, tmp_path / "vocab.txt")
     assert files.load_vocab_txt(tmp_path / "vocab.txt").tokens == vocabulary.tokens

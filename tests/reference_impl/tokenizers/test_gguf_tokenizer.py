@@ -1,7 +1,7 @@
 """A tokenizer from the table of a GGUF file."""
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 
 from reference_impl.tokenizers.byte_level import train_byte_level_bpe  # noqa: E402
 from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata  # noqa: E402

@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers import normalizers as norm  # noqa: E402

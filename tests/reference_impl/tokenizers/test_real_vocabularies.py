@@ -5,9 +5,9 @@ import unicodedata
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
-tiktoken = pytest.importorskip("tiktoken")
-spm = pytest.importorskip("sentencepiece")
+import tokenizers
+import tiktoken
+import sentencepiece as spm
 
 from reference_impl import corpora  # noqa: E402
 from reference_impl.tokenizers import tokenizer_json  # noqa: E402

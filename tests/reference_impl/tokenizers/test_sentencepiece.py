@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-spm = pytest.importorskip("sentencepiece")
+import sentencepiece as spm
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers import sentencepiece_file as spf  # noqa: E402

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers.unigram import Unigram, log_sum_exp  # noqa: E402
@@ -61,7 +61,7 @@ def test_expected_counts_are_the_average_over_all_cuts():
 
 @pytest.mark.parametrize("theta", [0.0, 0.5, 1.0, 3.0])
 def test_samples_are_drawn_with_the_probability_of_their_cut(theta):
-    scipy_stats = pytest.importorskip("scipy.stats")
+    import scipy.stats as scipy_stats
     cuts = {cut: theta * score for cut, score in all_cuts("ababab", PIECES[1:])}
     total = log_sum_exp(list(cuts.values()))
     model, rng = Unigram(PIECES), random.Random(20261121)

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 
 from reference_impl.tokenizers import unigram_training as training  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import WORDS_AND_SIGNS, split  # noqa: E402
@@ -22,8 +22,8 @@ def words(code):
 @pytest.fixture(scope="module")
 def weighed(words):
     """Pieces after one E and M step, with the lattice, for the tests of single steps."""
-    pieces = training.seed_pieces(words, 16, 1_000_000)
-    lattice = training.Lattice(words, pieces)
+    pieces = training.seed_pieces(training.Substrings(words, 16), 1_000_000)
+    lattice = training.Lattice(training.Substrings(words, 16), pieces)
     kept = training.m_step(dict(zip(pieces, lattice.expected_counts(list(pieces.values())))))
     lattice.keep_only([i for i, piece in enumerate(pieces) if piece in kept])
     return kept, lattice
@@ -43,7 +43,7 @@ def library_pieces(text, vocab_size):
 
 
 def test_seeds_go_on_in_two_ways_and_weigh_count_times_length():
-    pieces = training.seed_pieces({"abab": 1, "abc": 2}, 16, 100)
+    pieces = training.seed_pieces(training.Substrings({"abab": 1, "abc": 2}, 16), 100)
     weights = {piece: round(math.exp(score) * 16) for piece, score in pieces.items()}
     # "ab" stands three times in different words, before "a", before "c" and at the end; "ba" goes on in one way only.
     assert weights == {"b": 4, "a": 4, "c": 2, "ab": 6}
@@ -74,14 +74,15 @@ def test_best_counts_of_the_arrays_are_those_of_the_words_one_by_one(words, weig
 def test_of_equally_good_cuts_the_arrays_take_the_one_of_the_words_one_by_one():
     pieces = {"a": -1.0, "aa": -2.0, "aaa": -3.5}
     assert plain_model(pieces).split("aaa") == ["a", "aa"]
-    assert training.Lattice({"aaa": 5}, pieces).best_counts(list(pieces.values())).tolist() == [5, 5, 0, 0]
+    lattice = training.Lattice(training.Substrings({"aaa": 5}, 16), pieces)
+    assert lattice.best_counts(list(pieces.values())).tolist() == [5, 5, 0, 0]
 
 
 def test_em_never_lowers_the_likelihood_without_its_prior(words):
-    pieces = training.seed_pieces(words, 16, 1_000_000)
+    pieces = training.seed_pieces(training.Substrings(words, 16), 1_000_000)
     likelihoods = []
     for _ in range(3):
-        lattice = training.Lattice(words, pieces)
+        lattice = training.Lattice(training.Substrings(words, 16), pieces)
         model = plain_model(pieces)
         likelihoods.append(sum(model.expected_counts(word)[1] * count for word, count in words.items()))
         expected = lattice.expected_counts(list(pieces.values()))
@@ -171,7 +172,7 @@ def test_no_words_are_refused():
 def test_pieces_that_no_best_cut_uses_leave_only_characters():
     words = {"ab": 100, "cabd": 1, "eabf": 1}
     pieces = {"a": -1.0, "b": -1.0, "c": -3.0, "d": -3.0, "e": -3.0, "f": -3.0, "ab": -9.0}
-    assert set(training.prune(training.Lattice(words, pieces), pieces, 6)) == set("abcdef")
+    assert set(training.prune(training.Lattice(training.Substrings(words, 16), pieces), pieces, 6)) == set("abcdef")
 
 
 def test_an_unknown_token_among_the_specials_is_not_added_again():

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from reference_impl.tokenizers.bpe import count_pairs  # noqa: E402
