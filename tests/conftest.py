@@ -20,11 +20,16 @@ def find_chromium() -> str | None:
     return next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Skip, with the remedy in the reason, what needs a program that this machine lacks."""
+    """Skip, with the remedy in the reason, what needs a program that this machine lacks; keep folders together.
+
+    A folder shares what its fixtures make (a graded class, an open browser), so one process runs all of it.
+    """
     needs = {"browser": (find_chromium(), "no Chromium on PATH: install chromium to test pages in a browser"),
              "sandbox": (shutil.which("bwrap"), "no bwrap on PATH: install bubblewrap to test isolation")}
     for item in items:
+        item.add_marker(pytest.mark.xdist_group("/".join(item.path.relative_to(ROOT).parts[1:3])))
         for marker, (found, reason) in needs.items():
             if item.get_closest_marker(marker) and not found:
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -1,12 +1,6 @@
-"""Import the package under jaxtyping's hook, so that every shape written in a signature is checked by beartype."""
-import sys
-
+"""What the tests of the reference implementation share. pyproject.toml has its signatures' shapes checked by beartype."""
 import jaxtyping
 import pytest
-
-# A module that another folder's tests have imported already can't be hooked any more; test_shapes.py then says so.
-if not any(name.startswith("reference_impl.") for name in sys.modules):
-    jaxtyping.install_import_hook("reference_impl", "beartype.beartype")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
 from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings  # noqa: E402
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb  # noqa: E402

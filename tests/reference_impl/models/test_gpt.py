@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-transformers = pytest.importorskip("transformers")
+import transformers
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from transformers.models.gpt_neox import modeling_gpt_neox  # noqa: E402
 
 from reference_impl.models.gpt_neox import Block, GPTNeoX, GPTNeoXConfig  # noqa: E402

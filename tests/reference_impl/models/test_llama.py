@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from transformers import modeling_rope_utils  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
 from transformers.models.mistral import modeling_mistral  # noqa: E402

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from transformers.models.modernbert import modeling_modernbert  # noqa: E402
 
 from reference_impl.layers.masks import window_mask  # noqa: E402

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-transformers = pytest.importorskip("transformers")
+import transformers
 from transformers.models.t5 import modeling_t5  # noqa: E402
 
 from reference_impl.models.t5 import T5, T5Config  # noqa: E402
