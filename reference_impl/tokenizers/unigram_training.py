@@ -103,8 +103,10 @@ class Substrings:
         places = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]) + self.first[self.word, None]
         self.source, self.target = places.T                                                              # (S,), (S,)
         self.number_of: dict[str, int] = defaultdict(itertools.count().__next__)
-        self.number = np.fromiter((self.number_of[word[start:end]] for word in words
-                                   for start, end in _spans(len(word), longest)), np.int64, len(self.word))  # (S,)
+        numbers: list[int] = []
+        for word in words:
+            numbers += [self.number_of[word[start:end]] for start, end in _spans(len(word), longest)]
+        self.number = np.array(numbers, dtype=np.int64)                                                  # (S,)
         self.codes = np.full(len(lengths) + lengths.sum(), NUM_CODES - 1)  # the character at each place
         self.codes[np.delete(np.arange(len(self.codes)), self.last)] = [ord(c) for word in words for c in word]
 
