@@ -2,23 +2,23 @@
 
 jupyter-cache looks at a page's code cells only. A page that imports reference_impl would keep its old output when
 reference_impl changes, so the cache's path carries a hash of all that a page's code can reach: reference_impl/,
-autograder/figures.py and stills.py, and requirements.lock.
+the figures, the lock file, the records of bench/ and, for the page that lists the exercises and commands, solutions/,
+the checks and the table of commands.
 """
 import hashlib
 import os
 from pathlib import Path
 
 IN_BOOK = "W2S_BOOK"  # set in the environment of kernels that run the book's pages
-INPUTS = ("autograder/figures.py", "autograder/stills.py", "requirements.lock")
+INPUTS = ("reference_impl/**/*.py", "autograder/figures.py", "autograder/stills.py", "autograder/catalogue.py",
+          "autograder/cli.py", "autograder/checks/test_*.py", "solutions/*.py", "bench/results/*.json", "requirements.lock")
 
 
 def code_key(root: Path) -> str:
-    """Sixteen hexadecimal digits that change when a file changes that pages import."""
+    """Sixteen hexadecimal digits that change when a file changes that pages import or read."""
     digest = hashlib.sha256()
-    paths = sorted((root / "reference_impl").rglob("*.py")) + [root / name for name in INPUTS]
-    for path in paths:
-        if path.exists():
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted({path for pattern in INPUTS for path in root.glob(pattern)}):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

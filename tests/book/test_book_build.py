@@ -38,10 +38,13 @@ def test_changed_reference_code_asks_for_a_new_cache(course):
     assert book_cache.cache_path(root) != before
 
 
-def test_a_changed_lock_asks_for_a_new_cache(course):
+@pytest.mark.parametrize("name", ["requirements.lock", "bench/results/skipgram.json", "solutions/01-words.py",
+                                  "autograder/checks/test_01_words.py"])
+def test_a_new_file_that_pages_read_asks_for_a_new_cache(course, name):
     root = course("1")
     before = book_cache.cache_path(root)
-    (root / "requirements.lock").write_text("torch==2.13.0\n")
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text("something\n")
     assert book_cache.cache_path(root) != before
 
 
