@@ -92,6 +92,36 @@ class LayerCache(Protocol):
         ...
 
 
+@runtime_checkable
+class PagedLayer(Protocol):
+    """Keys and values of one layer for many sequences at once, in blocks of a shared pool (see `engine`).
+
+    The tokens of all sequences come end to end as one row, B = 1. Who may see whom is known here and not to the model,
+    so the layer attends itself. `length` is 0: positions are given by the caller.
+    """
+
+    length: int
+
+    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"]
+               ) -> Float[Tensor, "1 H T D"]:
+        """Keep k and v; every query attends to the tokens of its own sequence so far."""
+        ...
+
+
+Cache = LayerCache | PagedLayer
+
+
+def causal_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"],
+                     mask: Bool[Tensor, "..."] | None = None, cache: Cache | None = None,
+                     dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
+    """Attention to itself and to what came before, of which keys and values are in the cache, if there is one."""
+    if isinstance(cache, PagedLayer):
+        return cache.attend(q, k, v)
+    if cache is not None:
+        k, v = cache.append(k, v)  # (B, K, S, D)
+    return attention(q, k, v, mask, causal=True, dropout=dropout)
+
+
 def split_heads(x: Float[Tensor, "B T W"], num_heads: int) -> Float[Tensor, "B H T D"]:
     """Cut the width into heads: head h has columns h D to (h + 1) D."""
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)

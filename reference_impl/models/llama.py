@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import LayerCache, attention, merge_heads, split_heads
+from reference_impl.layers.attention import Cache, PagedLayer, causal_attention, merge_heads, split_heads
 from reference_impl.layers.checks import check_heads, check_ids, check_mask
 from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
@@ -88,14 +88,12 @@ class GroupedQueryAttention(nn.Module):
         self.key_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
-                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
+                cache: Cache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens; keys are cached already turned."""
         q = rotate(self.query_norm(split_heads(self.query(x), self.num_heads)), rotary)  # (B, H, T, D)
         k = rotate(self.key_norm(split_heads(self.key(x), self.num_kv_heads)), rotary)  # (B, K, T, D)
         v = split_heads(self.value(x), self.num_kv_heads)
-        if cache is not None:
-            k, v = cache.append(k, v)  # (B, K, S, D)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
 
 class Block(nn.Module):
@@ -109,7 +107,7 @@ class Block(nn.Module):
         self.feed_forward = GatedFeedForward(config.hidden_size, config.intermediate_size, "silu")
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None = None,
-                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
+                cache: Cache | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key, besides the causal one."""
         x = x + self.attention(self.attention_norm(x), rotary, mask, cache)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -133,18 +131,20 @@ class Llama(nn.Module):
 
     def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
+               cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
         config, num_tokens = self.config, ids.shape[1]
         start = cache[0].length if cache else 0
-        check_ids(ids, config.vocab_size, config.max_position_embeddings, start)
+        check_ids(ids, config.vocab_size, config.max_position_embeddings if positions is None else None, start)
         check_mask(mask, (ids.shape[0], start + num_tokens))
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + num_tokens, device=ids.device)
         rotary = rotary_tables(positions, config.head_dim or config.hidden_size // config.num_heads, config.rope_theta,
                                config.rope_interpolation, x.dtype)
-        seen = join(None if mask is None else key_mask(mask), self._window(num_tokens, start + num_tokens, ids.device))
+        paged = bool(cache) and isinstance(cache[0], PagedLayer)  # the blocks' owner knows who may see whom
+        window = None if paged else self._window(num_tokens, start + num_tokens, ids.device)
+        seen = join(None if mask is None else key_mask(mask), window)
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, seen, cache[i] if cache else None)
         return self.norm(x)
@@ -158,7 +158,7 @@ class Llama(nn.Module):
 
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                 positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
+                cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left: padding on
