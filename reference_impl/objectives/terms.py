@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from reference_impl.objectives.batches import check_labels
+
 IGNORED = -100
 """The label of a position that is not trained on; torch's cross_entropy and transformers use the same number."""
 
@@ -27,9 +29,23 @@ class Terms(NamedTuple):
         """The loss as it is reported: zero, with zero gradient, if nothing was counted."""
         return self.total / max(self.count, 1)
 
+    def plus(self, other: "Terms", weight: float = 1.0) -> "Terms":
+        """A joint loss: its mean is this mean plus `weight` times the other's; its count is this one's.
+
+        A part of a batch then weighs as many as it has of these terms, the other's too. That is the whole batch's
+        joint loss to the degree that all parts have as many of the others for each of these.
+        """
+        if not other.count:
+            return self
+        return Terms(self.total + weight * other.total * (self.count / other.count), self.count)
+
 
 def token_terms(logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"]) -> Terms:
-    """Cross-entropy in nats, summed over the positions whose label is not IGNORED."""
+    """Cross-entropy in nats, summed over the positions whose label is not IGNORED.
+
+    Raises ObjectiveError for a label that is no entry of the vocabulary.
+    """
+    check_labels(labels, logits.shape[-1], IGNORED)
     total = cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum")
     return Terms(total, int((labels != IGNORED).sum()))
 

@@ -1,0 +1,33 @@
+"""Tiny models of the library and ours with the same weights, in float64 and without dropout."""
+import pytest
+import torch
+
+from reference_impl.weights.pretrained import config_from, load_hugging_face
+
+TINY_BERT = {"vocab_size": 41, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3,
+             "intermediate_size": 17, "max_position_embeddings": 40}
+
+
+@pytest.fixture(scope="session")
+def tiny_bert():
+    return TINY_BERT
+
+
+@pytest.fixture
+def same():
+    """Our model with the weights of the library's, both ready to compare."""
+    def make(ours_class, theirs, **arguments):
+        torch.manual_seed(0)
+        theirs.double().eval()
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                parameter.copy_(torch.randn_like(parameter) * 0.3)
+        ours = ours_class(config_from(ours_class.config_class, theirs.config.to_dict()), **arguments).double().eval()
+        load_hugging_face(ours, theirs.state_dict())
+        return ours
+    return make
+
+
+@pytest.fixture
+def generator():
+    return torch.Generator().manual_seed(0)
