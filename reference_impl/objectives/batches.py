@@ -27,13 +27,18 @@ def pad_rows(rows: Sequence[Sequence[int]], value: int) -> Int[Tensor, "B T"]:
 
     Raises ObjectiveError if there is no row, or one without tokens.
     """
+    check_rows(rows)
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[value] * (longest - len(row))] for row in rows])
+
+
+def check_rows(rows: Sequence[Sequence[int]]) -> None:
+    """Refuse no rows, or one without tokens."""
     if not rows:
         raise ObjectiveError("a batch of no examples: give at least one")
     empty = next((place for place, row in enumerate(rows) if not row), None)
     if empty is not None:
         raise ObjectiveError(f"example {empty} has no tokens: leave empty texts out")
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[value] * (longest - len(row))] for row in rows])
 
 
 def token_mask(rows: Sequence[Sequence[int]]) -> Bool[Tensor, "B T"]:
