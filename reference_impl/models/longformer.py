@@ -1,0 +1,234 @@
+"""Longformer: RoBERTa for long documents. A token sees its neighbours, a few chosen tokens see all and are seen by all.
+
+Beltagy et al. 2020, sections 3.1 (sliding window, global attention, separate projections) and 5 (from RoBERTa). Scores
+are computed block by block, so time and memory grow with T x window and not with T x T; `dense` is the same with all
+T x T scores and a mask.
+
+Not here: dilated windows (section 3.1), the causal form (section 4), a window of its own for each layer.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn.functional import dropout, pad
+
+from reference_impl.layers.attention import attention, merge_heads, split_heads
+from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask
+from reference_impl.layers.feed_forward import FeedForward
+from reference_impl.layers.initial import start_normal
+from reference_impl.layers.masks import key_mask, window_mask
+from reference_impl.layers.norms import LayerNorm
+from reference_impl.models.heads import MaskedLMHead
+from reference_impl.models.roberta import OFFSET, Embeddings, Roberta, RobertaConfig
+from reference_impl.weights.names import Names
+from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.safetensors_files import WeightsError
+
+
+@dataclass(frozen=True)
+class LongformerConfig(RobertaConfig):
+    """Longformer-base. Its 4098 positions are rows of the table: 4096 tokens fit."""
+
+    max_position_embeddings: int = 4098
+    attention_window: int = 512  # half of it to each side, and the token itself
+
+    model_types: ClassVar = ("longformer",)
+
+    @staticmethod
+    def read(published: dict) -> dict:
+        """Files give a window for each layer."""
+        window = published.get("attention_window")
+        if isinstance(window, list):
+            if len(set(window)) != 1:
+                raise WeightsError(f"config.json has attention windows {window}: LongformerConfig has one for all layers")
+            return {**published, "attention_window": window[0]}
+        return dict(published)
+
+
+class Global(NamedTuple):
+    """Where the global tokens stand, G the most of a sequence; `exists` is False where a sequence has fewer."""
+
+    places: Int[Tensor, "B G"]
+    exists: Bool[Tensor, "B G"]
+
+    def pick(self, x: Float[Tensor, "B H T D"]) -> Float[Tensor, "B H G D"]:
+        """These tokens' vectors."""
+        return x.gather(2, self.places[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+
+
+def find_global(is_global: Bool[Tensor, "B T"]) -> Global:
+    """The places where `is_global` is True, in order."""
+    counts = is_global.sum(1)
+    most = int(counts.max())
+    places = is_global.int().argsort(dim=1, descending=True, stable=True)[:, :most]  # True comes first
+    return Global(places, torch.arange(most, device=places.device) < counts[:, None])
+
+
+def blocks(x: Float[Tensor, "B H T D"], size: int) -> Float[Tensor, "B H N W D"]:
+    """Cut T into N blocks of W = size, the last one filled up with zeros."""
+    return pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size))
+
+
+def surroundings(x: Shaped[Tensor, "B H T D"], size: int) -> Shaped[Tensor, "B H N D W3"]:
+    """For each block, itself with the block before and the block after: a view, nothing is copied but the padding."""
+    return pad(x, (0, 0, size, size + -x.shape[2] % size)).unfold(2, 3 * size, size)
+
+
+def window_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B H T D"], v: Float[Tensor, "B H T D"], side: int,
+                     nearby: Bool[Tensor, "B T"], chosen: Global, drop: float = 0.0) -> Float[Tensor, "B H T D"]:
+    """Every query sees the keys up to `side` away that `nearby` allows, and all `chosen` ones: one softmax for both.
+
+    With blocks of `side` tokens, what a block's queries see lies in three blocks of keys. Tensors have up to
+    B H T (3 side + G) numbers, the scores, or B H T 3 D, each block's keys.
+    """
+    queries = blocks(q, side) * q.shape[-1] ** -0.5  # (B, H, N, W, D)
+    near = queries @ surroundings(k, side)  # (B, H, N, W, 3W)
+    far = queries @ chosen.pick(k)[:, :, None].transpose(-2, -1)  # (B, H, N, W, G)
+    in_block = torch.arange(side, device=q.device)
+    distance = torch.arange(-side, 2 * side, device=q.device) - in_block[:, None]  # (W, 3W)
+    near_seen = (distance.abs() <= side) & surroundings(nearby[:, None, :, None], side)  # (B, 1, N, W, 3W)
+    far_seen = chosen.exists[:, None, None, None].expand(*near_seen.shape[:4], -1)
+    seen = torch.cat((near_seen, far_seen), dim=-1)
+    scores = torch.cat((near, far), dim=-1).masked_fill(~seen, torch.finfo(q.dtype).min)
+    weights = dropout(scores.softmax(-1).masked_fill(~seen, 0), drop)  # a padding's row may see no key
+    near, far = weights.split((near.shape[-1], far.shape[-1]), dim=-1)
+    mixed = near @ surroundings(v, side).transpose(-2, -1) + far @ chosen.pick(v)[:, :, None]  # (B, H, N, W, D)
+    return mixed.flatten(2, 3)[:, :, :q.shape[2]]
+
+
+class LongformerAttention(nn.Module):
+    """Two kinds of attention, each with its own queries, keys and values: local, and that of the global tokens."""
+
+    def __init__(self, config: LongformerConfig):
+        super().__init__()
+        check_heads(config.hidden_size, config.num_heads, config.num_heads)
+        if config.attention_window < 2 or config.attention_window % 2:
+            raise ModelInputError(f"attention_window is {config.attention_window}: give an even number, "
+                                  "half of it lies to each side")
+        self.num_heads, self.side, self.dropout = config.num_heads, config.attention_window // 2, config.attention_dropout
+        width = config.hidden_size
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.query_global, self.key_global, self.value_global = (nn.Linear(width, width) for _ in range(3))
+        self.output = nn.Linear(width, width)
+
+    def project(self, x: Float[Tensor, "B T C"], *layers: nn.Module) -> list[Float[Tensor, "B H T D"]]:
+        """x through each layer, in heads."""
+        return [split_heads(layer(x), self.num_heads) for layer in layers]
+
+    def forward(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"],
+                is_global: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """`tokens` is False for padding; a global token is a token. No tensor has T x T numbers."""
+        drop = self.dropout if self.training else 0.0
+        chosen = find_global(is_global)
+        q, k, v = self.project(x, self.query, self.key, self.value)  # (B, H, T, D) each
+        mixed = window_attention(q, k, v, self.side, tokens & ~is_global, chosen, drop)
+        if chosen.places.shape[1]:
+            k, v = self.project(x, self.key_global, self.value_global)
+            picked = x.gather(1, chosen.places[..., None].expand(-1, -1, x.shape[2]))  # (B, G, C)
+            q, = self.project(picked, self.query_global)  # (B, H, G, D)
+            seen = attention(q, k, v, key_mask(tokens), dropout=drop)
+            row, which = chosen.exists.nonzero(as_tuple=True)
+            place = row, slice(None), chosen.places[row, which]
+            mixed = mixed.clone()
+            mixed[place] = seen[row, :, which]
+        return self.output(merge_heads(mixed))
+
+    def dense(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"],
+              is_global: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """What `forward` gives, from all T x T scores and a mask, twice: section 3.1 as it is written."""
+        q, k, v = self.project(x, self.query, self.key, self.value)
+        window = window_mask(x.shape[1], before=self.side, after=self.side, device=x.device)  # (T, T)
+        local = attention(q, k, v, key_mask(tokens) & (window | key_mask(is_global)))
+        q, k, v = self.project(x, self.query_global, self.key_global, self.value_global)
+        mixed = attention(q, k, v, key_mask(tokens)).where(is_global[:, None, :, None], local)
+        return self.output(merge_heads(mixed))
+
+
+class Block(nn.Module):
+    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm), as in BERT."""
+
+    def __init__(self, config: LongformerConfig):
+        super().__init__()
+        self.attention = LongformerAttention(config)
+        self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
+        self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"],
+                is_global: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """Masks as in the attention."""
+        x = self.attention_norm(x + self.dropout(self.attention(x, tokens, is_global)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class Longformer(nn.Module):
+    """The encoder."""
+
+    config_class = LongformerConfig
+
+    def __init__(self, config: LongformerConfig):
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
+                is_global: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+        """A vector for each token. `mask` is True where there is a token; None: no padding.
+
+        `is_global` is True for the tokens that see all and that all see: the first one for classification, the
+        question's for answers (section 3.1). None: there are none.
+        """
+        check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET)
+        check_mask(mask, ids.shape)
+        check_mask(is_global, ids.shape)
+        tokens = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+        is_global = torch.zeros_like(tokens) if is_global is None else is_global & tokens
+        x = self.embeddings(ids, mask)  # (B, T, C)
+        for block in self.blocks:
+            x = block(x, tokens, is_global)
+        return x
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "Longformer":
+        """Read config.json and safetensors of a folder; of a model with a head, its encoder. A pooler is left there."""
+        return from_pretrained(cls, path, inside="longformer", leave=("pooler.",))
+
+    names = Names({**Roberta.names.table,
+                   "blocks.*.attention.query_global": "encoder.layer.*.attention.self.query_global",
+                   "blocks.*.attention.key_global": "encoder.layer.*.attention.self.key_global",
+                   "blocks.*.attention.value_global": "encoder.layer.*.attention.self.value_global"})
+
+
+class LongformerForMaskedLM(nn.Module):
+    """Which token stood here: how pre-training goes on from RoBERTa's weights (section 5)."""
+
+    config_class = LongformerConfig
+
+    def __init__(self, config: LongformerConfig):
+        super().__init__()
+        self.config = config
+        self.longformer = Longformer(config)
+        self.masked_lm = MaskedLMHead(self.longformer.embeddings.word, config.hidden_size, "gelu",
+                                      config.layer_norm_eps)
+        start_normal(self)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
+                is_global: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of each token."""
+        return self.masked_lm(self.longformer(ids, mask, is_global))
+
+    @classmethod
+    def from_pretrained(cls, path: Path | str) -> "LongformerForMaskedLM":
+        """Read config.json and safetensors of a folder; a pooler is left there."""
+        return from_pretrained(cls, path, leave=("longformer.pooler.",))
+
+    names = Names(Longformer.names.inside("longformer", "longformer", {
+        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm",
+        "masked_lm.decoder": "lm_head.decoder",
+    }).table, twice={"lm_head.bias": "lm_head.decoder.bias"})
