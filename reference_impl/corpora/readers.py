@@ -1,7 +1,10 @@
 """From the files in the cache to plain Python values: one small reader a corpus."""
 import ast
 import gzip
+import io
 import re
+import sysconfig
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +13,8 @@ from reference_impl.corpora.fetching import check_stamps, path
 
 if TYPE_CHECKING:
     from reference_impl.embeddings.vectors import Vectors
+    from reference_impl.models.bert import Bert
+    from reference_impl.models.llama import Llama
     from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
     from reference_impl.tokenizers.tokenizer import Tokenizer
 
@@ -24,13 +29,30 @@ class Analogy(NamedTuple):
     d: str
 
 
+class Pronunciation(NamedTuple):
+    """A word and how it is spoken: "bank", ("B", "AE1", "NG", "K"). The digit is a vowel's stress."""
+
+    word: str
+    phonemes: tuple[str, ...]
+
+
+class RatedSnippet(NamedTuple):
+    """A sentence of a review, and the mean of people's ratings from -4 (bad) to 4 (good)."""
+
+    text: str
+    rating: float
+
+
 def load(name: str) -> Any:
     """Read a corpus from the cache. Opens no connection; CorpusError says how to fetch what is missing.
 
     "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a line;
     "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word, score)];
     "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
-    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer.
+    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and "smollm2" a Llama, both in
+    evaluation mode; "cmudict" list[Pronunciation], a word once for each way to say it; "sentiment"
+    list[RatedSnippet], neighbours often of one review, so hold out whole blocks; "python_library"
+    dict[str, str] from file to text.
     """
     item = entry(name)
     check_stamps(name)
@@ -101,6 +123,42 @@ def _sentencepiece_tokenizer(file: Path) -> "SentencePieceTokenizer":
     return SentencePieceTokenizer.load(file)
 
 
+def _minilm(weights: Path, *_: Path) -> "Bert":
+    from reference_impl.models.bert import Bert
+    return Bert.from_pretrained(weights.parent)
+
+
+def _smollm2(file: Path) -> "Llama":
+    from reference_impl.weights.gguf_files import load_llama
+    return load_llama(file)
+
+
+def _pronunciations(file: Path) -> list[Pronunciation]:
+    # "aalto AA1 L T OW2 # name, finnish"; a second way to say a word is called "aaron(2)".
+    spoken = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        word, *phonemes = line.partition("#")[0].split()
+        spoken.append(Pronunciation(re.sub(r"\(\d+\)$", "", word), tuple(phonemes)))
+    return spoken
+
+
+def _film_snippets(file: Path) -> list[RatedSnippet]:
+    # An archive with the paper and four data sets; a line of them is "number<TAB>mean rating<TAB>text".
+    with tarfile.open(file) as archive:
+        content = archive.extractfile("hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt").read()
+    rows = (line.rstrip("\r\n").split("\t", 2) for line in io.StringIO(content.decode("utf-8"), newline="\n"))
+    return [RatedSnippet(text, float(rating)) for _, rating, text in rows]
+
+
+def _python_library() -> dict[str, str]:
+    # Not what was installed beside it, nor its tests; nor the tables in the form of code (of encodings, of help).
+    left = {"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "pydoc_data"}
+    root = Path(sysconfig.get_paths()["stdlib"])
+    files = sorted((file.relative_to(root).as_posix(), file) for file in root.rglob("*.py"))
+    return {name: file.read_text(encoding="utf-8", errors="replace") for name, file in files
+            if not left & set(name.split("/"))}
+
+
 _READERS = {
     "oewn_glosses": _glosses,
     "kjv": _verses,
@@ -111,4 +169,9 @@ _READERS = {
     "gpt2_tokenizer": _gpt2_tokenizer,
     "bert_tokenizer": _bert_tokenizer,
     "mistral_tokenizer": _sentencepiece_tokenizer,
+    "minilm": _minilm,
+    "smollm2": _smollm2,
+    "cmudict": _pronunciations,
+    "sentiment": _film_snippets,
+    "python_library": _python_library,
 }

