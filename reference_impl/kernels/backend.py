@@ -1,0 +1,117 @@
+"""Which implementation of an operation runs, and in tiles of what size.
+
+There are up to three: "triton" is the kernel, "torch" is the twin that does the kernel's steps in plain torch, "sdpa"
+is torch's own fused operator where there is one for the whole operation. Every entry point takes `backend=`; None
+means `default_backend`: the kernel on a GPU, SDPA or else the twin on a CPU. `choose` answers which one it would be.
+
+On a CPU the kernels run in Triton's interpreter, for tests: set TRITON_INTERPRET=1 before Python starts. It takes
+float32 and float16 only (bfloat16 comes out wrong there, in silence), so `choose` refuses the rest.
+
+Kernels carry `@no_type_check` so that the tests' hook, which wraps functions to check shapes, leaves them alone: Triton
+compiles a function's source among the names of the module that it was written in.
+
+Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every run and in the interpreter.
+"""
+import os
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor
+
+try:
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError:  # wheels are for Linux only: elsewhere the kernels are functions that nothing calls
+    triton, tl = SimpleNamespace(jit=lambda kernel: kernel), SimpleNamespace(constexpr=object)
+
+IMPLEMENTATIONS = {
+    "vector_add": ("triton", "torch"),
+    "softmax": ("triton", "torch"),
+    "matmul": ("triton", "torch"),
+    "rms_norm": ("triton", "torch"),
+    "swiglu": ("triton", "torch"),
+    "flash_attention": ("triton", "torch", "sdpa"),
+    "store_kv": ("triton", "torch"),
+    "paged_attention": ("triton", "torch", "sdpa"),
+    "paged_prefill": ("triton", "torch", "sdpa"),
+}
+HEAD_DIMS = (32, 64, 128)
+INTERPRETED_DTYPES = (torch.float32, torch.float16)
+COMPILED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+class KernelError(ValueError):
+    """A backend that isn't there, or a shape or dtype that the chosen one can't take."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How much one program works on at a time, and how many warps and stages of prefetching it gets on a GPU."""
+
+    rows: int
+    columns: int
+    num_warps: int = 4
+    num_stages: int = 2
+
+    @property
+    def launch(self) -> dict[str, int]:
+        """What Triton takes beside a kernel's own arguments."""
+        return {"num_warps": self.num_warps, "num_stages": self.num_stages}
+
+
+def interpreting() -> bool:
+    """Whether Triton was told to run kernels in its interpreter."""
+    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0", "false", "off")
+
+
+def default_backend(operation: str, device: torch.device) -> str:
+    """The kernel on a GPU; on a CPU torch's fused operator, or the twin where torch has none."""
+    if device.type == "cuda":
+        return "triton"
+    return "sdpa" if "sdpa" in IMPLEMENTATIONS[operation] else "torch"
+
+
+def choose(operation: str, x: Tensor, backend: str | None = None) -> str:
+    """Which implementation `operation` runs for a tensor like x. Raises KernelError if that one can't take it."""
+    if operation not in IMPLEMENTATIONS:
+        raise KernelError(f"no operation {operation!r}: there are {', '.join(IMPLEMENTATIONS)}")
+    backend = default_backend(operation, x.device) if backend is None else backend
+    if backend not in IMPLEMENTATIONS[operation]:
+        raise KernelError(f"{operation} has no backend {backend!r}: choose from {IMPLEMENTATIONS[operation]}")
+    if backend == "triton":
+        _check_triton(operation, x)
+    return backend
+
+
+def _check_triton(operation: str, x: Tensor) -> None:
+    if not hasattr(triton, "__version__"):
+        raise KernelError(f"{operation}: Triton isn't installed (it has wheels for Linux only): use backend=\"torch\"")
+    if x.device.type != "cuda" and not interpreting():
+        raise KernelError(f"{operation}: a Triton kernel, but the tensor is on {x.device.type}: use backend=\"torch\", "
+                          "or set TRITON_INTERPRET=1 before Python starts to run kernels in the interpreter")
+    dtypes = INTERPRETED_DTYPES if interpreting() else COMPILED_DTYPES
+    if x.dtype not in dtypes:
+        raise KernelError(f"{operation}: the kernel takes {', '.join(map(str, dtypes))} here, not {x.dtype}: "
+                          "convert, or use backend=\"torch\"")
+
+
+def check_head_dim(operation: str, head_dim: int) -> None:
+    """Refuse a head size that the kernels aren't made for."""
+    if head_dim not in HEAD_DIMS:
+        raise KernelError(f"{operation}: the kernel takes heads of {HEAD_DIMS}, not {head_dim}: "
+                          "use backend=\"torch\" or \"sdpa\"")
+
+
+# What fits a Hopper's 227 KiB of shared memory and spills no register when compiled for it (a test compiles them).
+_FLASH = {
+    "forward": {32: Tiles(128, 128, 4, 4), 64: Tiles(128, 128, 8, 3), 128: Tiles(128, 128, 8, 2)},
+    "keys": {32: Tiles(64, 128, 4, 3), 64: Tiles(64, 128, 8, 3), 128: Tiles(64, 128, 8, 2)},
+    "queries": {32: Tiles(128, 64, 4, 3), 64: Tiles(128, 64, 8, 3), 128: Tiles(128, 64, 8, 2)},
+}
+_FLOAT32 = Tiles(32, 32, 4, 2)  # exact products in float32 use no tensor core
+
+
+def flash_tiles(part: str, head_dim: int, dtype: torch.dtype) -> Tiles:
+    """For flash attention's "forward", "keys" (dK and dV) or "queries" (dQ): rows are queries, columns are keys."""
+    return _FLOAT32 if dtype == torch.float32 or interpreting() else _FLASH[part][head_dim]
