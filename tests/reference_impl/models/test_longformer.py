@@ -2,8 +2,6 @@
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 import transformers
 from transformers.models.longformer import modeling_longformer  # noqa: E402
@@ -67,33 +65,20 @@ def test_blocks_give_what_a_dense_mask_gives(parity, ragged, settings, lengths, 
         parity.assert_close(torch.zeros_like(other) if one is None else one, other)
 
 
-class Largest(TorchDispatchMode):
-    """Notes how many numbers the largest tensor has that any operator returns, in the backward pass too."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
-        result = function(*arguments, **(keywords or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.numbers = max(self.numbers, tensor.numel())
-        return result
-
-
-def largest(attend, num_tokens):
+def largest(attend, num_tokens, noted):
     x = torch.randn(1, num_tokens, 8, requires_grad=True)
     tokens = torch.ones(1, num_tokens, dtype=torch.bool)
     is_global = torch.arange(num_tokens)[None] < 2
-    with Largest() as noted:
+    with noted:
         attend(x, tokens, is_global).sum().backward()
     return noted.numbers
 
 
-def test_no_tensor_grows_with_the_square_of_the_length():
+def test_no_tensor_grows_with_the_square_of_the_length(largest_tensor):
     layer = LongformerAttention(LongformerConfig(hidden_size=8, num_heads=1, attention_window=8))
-    assert largest(layer, 512) == 512 * 3 * 8  # each block's own and neighbouring keys, D numbers each
-    assert largest(layer, 1023) == 1024 * 3 * 8  # filled up to a multiple of the side
-    assert largest(layer.dense, 512) >= 512 * 512  # the counter sees what it should
+    assert largest(layer, 512, largest_tensor()) == 512 * 3 * 8  # each block's own and neighbouring keys, D numbers each
+    assert largest(layer, 1023, largest_tensor()) == 1024 * 3 * 8  # filled up to a multiple of the side
+    assert largest(layer.dense, 512, largest_tensor()) >= 512 * 512  # the counter sees what it should
 
 
 def test_a_token_sees_half_the_window_to_each_side_and_the_global_ones():
