@@ -129,8 +129,9 @@ def _minilm(weights: Path, *_: Path) -> "Bert":
 
 
 def _smollm2(file: Path) -> "Llama":
-    from reference_impl.weights.gguf_files import load_llama
-    return load_llama(file)
+    from reference_impl.models.llama import Llama
+    from reference_impl.weights.gguf_llama import from_gguf
+    return from_gguf(Llama, file)
 
 
 def _pronunciations(file: Path) -> list[Pronunciation]:

@@ -1,9 +1,13 @@
-"""A folder with config.json and safetensors into a model, and a model's weights under Hugging Face's names.
+"""A folder with config.json and weights into a model, and a model's weights under Hugging Face's names.
 
 A model class has `config_class`, a dataclass whose `model_types` says which config.json it reads and whose `published`
 maps its field names to the published ones, and an attribute `names` (see `names`). The dataclass may have `only`, the
 published settings that must have one value, and `read`, which brings a published object into a flat form.
+
+A configuration is as little trusted as the weights: the model is first built without memory and its shapes compared
+with those of the file, so that no file makes us allocate more than it brings itself.
 """
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -12,9 +16,13 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from reference_impl.weights.safetensors_files import WeightsError, read_json, read_weights
+from reference_impl.weights import pytorch_files, safetensors_files
+from reference_impl.weights.shards import WeightsError, read_json
 
 Model = TypeVar("Model", bound=nn.Module)
+
+MAX_LAYERS = 1000
+"""Of all published models of these families none has more than a few hundred."""
 
 
 def config_from(config_class: type, published: Mapping) -> object:
@@ -30,7 +38,37 @@ def config_from(config_class: type, published: Mapping) -> object:
         if published.get(name, only) != only:
             raise WeightsError(f"config.json sets {name} to {published[name]!r}, {config_class.__name__} can only "
                                f"{only!r}: {why}")
-    return config_class(**given)
+    for field in fields(config_class):
+        if field.name in given:
+            _check_setting(field.name, given[field.name], field.type, config_class)
+    try:
+        return config_class(**given)
+    except (TypeError, ValueError) as error:
+        raise WeightsError(f"config.json does not make a {config_class.__name__}: {error}") from error
+
+
+def _check_setting(name: str, value: object, kind: object, config_class: type) -> None:
+    """A number where a number belongs, and none that no model has. Other kinds are for the configuration to judge."""
+    kinds = set(kind.__args__) if isinstance(kind, types.UnionType) else {kind}
+    if not kinds <= {int, float, bool, str, type(None)}:
+        return
+    fits = isinstance(value, (int, float) if float in kinds else tuple(kinds)) and (bool in kinds or
+                                                                                    not isinstance(value, bool))
+    limit = MAX_LAYERS if name.endswith("layers") else 2 ** 31
+    if not fits or (int in kinds and isinstance(value, int) and not -1 <= value < limit):
+        raise WeightsError(f"config.json sets {name} to {value!r}: {config_class.__name__} expects "
+                           f"{' or '.join(sorted(one.__name__ for one in kinds))}, below {limit:,} if it is a number")
+
+
+def build(model_class: type[Model], config: object, weights: Mapping[str, Tensor], **arguments) -> Model:
+    """The model of a configuration, once it is sure that `weights` (shapes are enough) are of this model."""
+    try:
+        with torch.device("meta"):
+            model = model_class(config, **arguments)
+    except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        raise WeightsError(f"config.json does not make a {model_class.__name__}: {error}") from error
+    _matched(model, weights)
+    return model_class(config, **arguments)
 
 
 def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -38,6 +76,15 @@ def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
     A tensor that the model uses twice (tied input and output embeddings) may be there once.
     """
+    ours = _matched(model, weights)
+    wanted = dict(model.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        for name, tensor in ours.items():
+            wanted[name].copy_(tensor)
+
+
+def _matched(model: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights under our names; WeightsError unless they are the model's, all of them, of the right shapes."""
     ours = model.names.to_ours(weights)
     wanted = dict(model.named_parameters(remove_duplicate=False))
     for name, tensor in ours.items():
@@ -51,9 +98,7 @@ def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     if missing := [name for name, parameter in wanted.items() if id(parameter) not in given]:
         raise WeightsError(f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "
                            f"{type(model).__name__}: is it of another architecture, or without this head?")
-    with torch.no_grad():
-        for name, tensor in ours.items():
-            wanted[name].copy_(tensor)
+    return ours
 
 
 def hugging_face_state(model: nn.Module) -> dict[str, Tensor]:
@@ -71,12 +116,21 @@ def from_pretrained(model_class: type[Model], folder: Path | str, inside: str = 
     Other arguments go to the model.
     """
     folder = Path(folder)
-    model = model_class(config_from(model_class.config_class, read_json(folder / "config.json")), **arguments)
-    weights = read_weights(folder)
+    config = config_from(model_class.config_class, read_json(folder / "config.json"))
+    weights = _read_weights(folder)
     prefix = f"{inside}."
     if inside and any(name.startswith(prefix) for name in weights):
         weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
     if outer and not any(name.startswith(f"{outer}.") for name in weights):
         weights = {f"{outer}.{name}": tensor for name, tensor in weights.items()}
-    load_hugging_face(model, {name: tensor for name, tensor in weights.items() if not name.startswith(tuple(leave))})
+    weights = {name: tensor for name, tensor in weights.items() if not name.startswith(tuple(leave))}
+    model = build(model_class, config, weights, **arguments)
+    load_hugging_face(model, weights)
     return model.eval()
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    """A folder's safetensors; where there are none, PyTorch's files."""
+    safe = any((folder / name).exists() for name in (safetensors_files.SINGLE, safetensors_files.INDEX))
+    pickled = any((folder / name).exists() for name in (pytorch_files.SINGLE, pytorch_files.INDEX))
+    return (pytorch_files if pickled and not safe else safetensors_files).read_weights(folder)

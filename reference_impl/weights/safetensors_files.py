@@ -2,8 +2,7 @@
 
 The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype, shape and offsets of each
 tensor, then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it; here is what
-lies around it: which file a folder means, which shard holds which tensor, and errors that say what is wrong with a
-folder.
+lies around it: which file a folder means, how to cut a model into shards, and errors that say what is wrong.
 
 Not here: GGUF, PyTorch's pickles.
 """
@@ -14,24 +13,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from reference_impl.weights.shards import WeightsError, read_json, read_shards
+
+__all__ = ["INDEX", "SINGLE", "WeightsError", "read_file", "read_json", "read_weights", "write_weights"]
+
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-
-
-class WeightsError(ValueError):
-    """A file of weights, or a folder of them, that can't be used."""
-
-
-def read_json(path: Path) -> dict:
-    """The object in a JSON file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise WeightsError(f"{path} does not exist: give a folder with config.json and {SINGLE}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise WeightsError(f"{path} is not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise WeightsError(f"{path} holds a {type(content).__name__}: an object is expected")
-    return content
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
@@ -51,19 +37,7 @@ def read_weights(folder: Path | str) -> dict[str, Tensor]:
         return read_file(folder / SINGLE)
     if not (folder / INDEX).exists():
         raise WeightsError(f"{folder} holds neither {SINGLE} nor {INDEX}")
-    shard_of = read_json(folder / INDEX).get("weight_map")
-    if not isinstance(shard_of, dict) or not all(isinstance(shard, str) for shard in shard_of.values()):
-        raise WeightsError(f"{folder / INDEX} has no weight_map from names to files")
-    weights = {}
-    for shard in sorted(set(shard_of.values())):
-        # An index is data from elsewhere: it names files beside itself and nothing above.
-        if Path(shard).name != shard:
-            raise WeightsError(f"{folder / INDEX} names the shard {shard!r}: a file beside the index is expected")
-        weights.update(read_file(folder / shard))
-    if missing := sorted(shard_of.keys() - weights.keys()):
-        raise WeightsError(f"{folder / INDEX} promises {missing[0]!r} in {shard_of[missing[0]]}, "
-                           "which does not hold it")
-    return weights
+    return read_shards(folder / INDEX, read_file)
 
 
 def _cut(weights: dict[str, Tensor], max_bytes: int) -> list[dict[str, Tensor]]:
