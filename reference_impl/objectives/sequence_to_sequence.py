@@ -3,12 +3,11 @@
 Sutskever et al. 2014, equation 1; Vaswani et al. 2017, section 5.1. The decoder is fed the target moved by one place
 to the right, behind a start token (teacher forcing); its labels end with the token that ends a text.
 
-Not here: label smoothing, producing a target (see `generation`).
+Not here: producing a target (see `generation`).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 
 from reference_impl.objectives.batches import Batch, check_rows, needs, pad_rows, token_mask
@@ -23,8 +22,7 @@ class PairedSequences:
     start_id: int = 0
     pad_id: int = 0
 
-    def __call__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-                 generator: torch.Generator | None = None) -> Batch:
+    def __call__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
         """source (B, S) and source_mask, both with the end token; target (B, T), what the decoder reads; labels (B, T).
 
         A target may be empty: the end token is predicted then.
@@ -37,7 +35,11 @@ class PairedSequences:
                 "labels": pad_rows(targets, IGNORED)}
 
 
-def sequence_to_sequence(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy of the target's tokens. The model takes source, target and source_mask."""
+def sequence_to_sequence(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Terms:
+    """Cross-entropy of the target's tokens. The model takes source, target and source_mask.
+
+    `smoothing` is the share of a label's weight that is spread over the whole vocabulary (Vaswani et al., section 5.4:
+    0.1).
+    """
     needs(batch, "source", "source_mask", "target", "labels")
-    return token_terms(model(batch["source"], batch["target"], batch["source_mask"]), batch["labels"])
+    return token_terms(model(batch["source"], batch["target"], batch["source_mask"]), batch["labels"], smoothing)

@@ -40,13 +40,15 @@ class Terms(NamedTuple):
         return Terms(self.total + weight * other.total * (self.count / other.count), self.count)
 
 
-def token_terms(logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"]) -> Terms:
+def token_terms(logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"], smoothing: float = 0.0) -> Terms:
     """Cross-entropy in nats, summed over the positions whose label is not IGNORED.
 
-    Raises ObjectiveError for a label that is no entry of the vocabulary.
+    `smoothing` is the share of each label's weight that is spread over all V. Raises ObjectiveError for a label that
+    is no entry of the vocabulary.
     """
     check_labels(labels, logits.shape[-1], IGNORED)
-    total = cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+    total = cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum",
+                          label_smoothing=smoothing)
     return Terms(total, int((labels != IGNORED).sum()))
 
 

@@ -65,7 +65,7 @@ def test_a_batch_without_labels_to_learn_from_gives_zero_and_no_nan(models):
     batch["labels"] = torch.full_like(batch["labels"], IGNORED)
     terms = causal_lm(models[0], batch)
     terms.mean.backward()
-    assert (float(terms.mean), terms.count) == (0.0, 0)
+    assert (terms.mean.item(), terms.count) == (0.0, 0)
     assert not models[0].embedding.weight.grad.any()
 
 

@@ -103,8 +103,9 @@ def test_the_loss_is_that_of_bert_in_transformers_and_counts_the_chosen_only(sam
 
 
 @pytest.mark.parametrize("settings, says", [
-    ({"share": 1.2}, "share is 1.2"), ({"share": -0.1}, "share is -0.1"), ({"replaced": 0.3}, "masked \\+ replaced is 1.1"),
-    ({"mask_id": 41}, "mask_id is 41 but the vocabulary has 41"), ({"special_ids": range(41)}, "every entry .* is special")])
+    ({"share": 1.2}, "share is 1.2"), ({"share": -0.1}, "share is -0.1"),
+    ({"replaced": 0.3}, "masked \\+ replaced is 1.1"), ({"mask_id": 41}, "mask_id is 41 but the vocabulary has 41"),
+    ({"special_ids": range(41)}, "every entry .* is special")])
 def test_settings_that_make_no_sense_are_refused(settings, says):
     with pytest.raises(ObjectiveError, match=says):
         Masking(**{"mask_id": 3, "vocab_size": 41, "special_ids": (0, 1, 2, 3)} | settings)
@@ -114,4 +115,5 @@ def test_an_empty_text_and_a_batch_without_its_mask_are_refused(generator):
     with pytest.raises(ObjectiveError, match="example 1 has no tokens"):
         MASKING([[4], []], generator)
     with pytest.raises(ObjectiveError, match="but no mask"):
-        masked_lm(torch.nn.Identity(), {name: value for name, value in MASKING(ROWS, generator).items() if name != "mask"})
+        batch = MASKING(ROWS, generator)
+        masked_lm(torch.nn.Identity(), {"ids": batch["ids"], "labels": batch["labels"]})

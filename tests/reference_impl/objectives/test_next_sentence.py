@@ -14,7 +14,8 @@ from reference_impl.objectives.terms import IGNORED
 PAD, CLS, SEP, MASK = range(4)
 MASKING = Masking(mask_id=MASK, vocab_size=41, special_ids=(PAD, CLS, SEP, MASK))
 # sentence [d, s]: document d, place s
-DOCUMENTS = [[[document, sentence] for sentence in range(5, 5 + size)] for document, size in ((10, 30), (20, 4), (30, 1))]
+DOCUMENTS = [[[document, sentence] for sentence in range(5, 5 + size)]
+             for document, size in ((10, 30), (20, 4), (30, 1))]
 
 
 def many(make, draws=100):

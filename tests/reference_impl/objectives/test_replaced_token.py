@@ -9,7 +9,8 @@ from reference_impl.objectives.masked_lm import Masking
 from reference_impl.objectives.replaced_token import GeneratorAndDiscriminator, ReplacedTokens, replaced_token, sample
 from reference_impl.objectives.terms import IGNORED
 
-COLLATOR = ReplacedTokens(Masking(mask_id=3, vocab_size=41, special_ids=range(4), masked=1.0, replaced=0.0, share=0.4))
+MASKING = Masking(mask_id=3, vocab_size=41, special_ids=range(4), masked=1.0, replaced=0.0, share=0.4)
+COLLATOR = ReplacedTokens(MASKING)
 ROWS = [[1, *range(5, 30), 2], [1, *range(8, 20), 2]]
 
 
@@ -17,7 +18,8 @@ ROWS = [[1, *range(5, 30), 2], [1, *range(8, 20), 2]]
 def models(same, tiny_bert):
     config = transformers.ElectraConfig(**tiny_bert, embedding_size=6)
     theirs = transformers.ElectraForMaskedLM(config), transformers.ElectraForPreTraining(config)
-    return GeneratorAndDiscriminator(same(ElectraForMaskedLM, theirs[0]), same(ElectraForPreTraining, theirs[1])), theirs
+    ours = same(ElectraForMaskedLM, theirs[0]), same(ElectraForPreTraining, theirs[1])
+    return GeneratorAndDiscriminator(*ours), theirs
 
 
 def test_samples_follow_the_softmax_and_a_token_without_chance_never_comes(generator):
