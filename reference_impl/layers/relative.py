@@ -64,25 +64,28 @@ def distance_vectors(num_queries: int, num_keys: int, hidden_size: int,
     return torch.cat((angles.sin(), angles.cos()), dim=-1).to(dtype)
 
 
-def shift(scores: Float[Tensor, "B H T R"], num_keys: int) -> Float[Tensor, "B H T S"]:
-    """From a column a distance (S - 1 first) to a column a key: query i takes columns T - 1 - i to T - 1 - i + S - 1.
+def shift(scores: Float[Tensor, "B H T R"], num_keys: int,
+          places: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B H T S"]:
+    """From a column a distance (S - 1 first) to a column a key: query i takes columns P - 1 - i to P - 1 - i + S - 1.
 
-    The last query stands at key S - 1, so it takes the first S columns; each query before it starts one later.
+    P = R - S + 1 places follow each other, the last of them at key S - 1. Query i stands at place i, or at places[i].
     """
-    num_queries = scores.shape[2]
-    start = torch.arange(num_queries - 1, -1, -1, device=scores.device)  # (T,)
-    columns = start[:, None] + torch.arange(num_keys, device=scores.device)  # (T, S)
-    return scores.gather(-1, columns.expand(*scores.shape[:2], -1, -1))
+    num_places = scores.shape[3] - num_keys + 1
+    places = torch.arange(num_places, device=scores.device) if places is None else places
+    start = num_places - 1 - places  # (T,) or (B, T)
+    columns = start[..., None] + torch.arange(num_keys, device=scores.device)  # (T, S) or (B, T, S)
+    return scores.gather(-1, columns.unsqueeze(-3).expand(*scores.shape[:2], -1, -1))
 
 
 def transformer_xl_scores(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B H S D"], r: Float[Tensor, "H R D"],
-                          u: Float[Tensor, "H D"], v: Float[Tensor, "H D"]) -> Float[Tensor, "B H T S"]:
+                          u: Float[Tensor, "H D"], v: Float[Tensor, "H D"],
+                          places: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B H T S"]:
     """Equation of section 3.3, before scale and mask: q.k + q.r + u.k + v.r.
 
     What a query looks for by content (first and third term) and by distance (second and fourth); `r` is the projected
     `distance_vectors`, u and v are trained, and say what any query looks for. Memory of an earlier segment is keys
-    only.
+    only. `places` as in `shift`.
     """
     by_content = (q + u[:, None]) @ k.transpose(-2, -1)  # (B, H, T, S)
     by_distance = (q + v[:, None]) @ r.transpose(-2, -1)  # (B, H, T, R)
-    return by_content + shift(by_distance, k.shape[2])
+    return by_content + shift(by_distance, k.shape[2], places)
