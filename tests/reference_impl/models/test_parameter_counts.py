@@ -7,18 +7,23 @@ from functools import cache
 
 import pytest
 import torch
+import transformers
 
 from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
 from reference_impl.models.albert import Albert, AlbertConfig
+from reference_impl.models.bigbird import BigBird, BigBirdConfig
+from reference_impl.models.deberta import Deberta, DebertaConfig
 from reference_impl.models.distilbert import DistilBert, DistilBertConfig
 from reference_impl.models.electra import Electra, ElectraConfig
 from reference_impl.models.gpt import GPT, GPT1, GPT2_LARGE, GPT2_MEDIUM, GPT2_SMALL, GPT2_XL, GPT3
 from reference_impl.models.gpt_neox import GPTNeoX, GPTNeoXConfig
 from reference_impl.models.llama import Llama, LlamaConfig
+from reference_impl.models.longformer import Longformer, LongformerConfig
 from reference_impl.models.modernbert import ModernBert, ModernBertConfig
 from reference_impl.models.roberta import Roberta, RobertaConfig
 from reference_impl.models.t5 import T5, T5Config
 from reference_impl.models.transformer import Transformer, TransformerConfig
+from reference_impl.models.xlnet import XLNet, XLNetConfig
 
 BERT_LARGE = BertConfig(hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096)
 
@@ -135,3 +140,28 @@ def test_gpt_neox_has_what_its_paper_counts():
 def test_distilbert_is_40_percent_smaller_and_albert_9_times():
     assert 0.39 < 1 - count(DistilBert, DistilBertConfig()) / count(Bert, BertConfig()) < 0.40
     assert 9 < count(Bert, BertConfig()) / count(Albert, AlbertConfig()) < 10
+
+
+XLNET_BASE = {"d_model": 768, "n_layer": 12, "n_head": 12, "d_inner": 3072}
+LONGFORMER_BASE = {"vocab_size": 50_265, "max_position_embeddings": 4098, "type_vocab_size": 1}
+DEBERTA_BASE = {"relative_attention": True, "position_biased_input": False, "pos_att_type": "c2p|p2c"}
+
+
+@pytest.mark.parametrize("model_class, config, name, settings, pooler, exact", [
+    (Deberta, DebertaConfig(), "Deberta", DEBERTA_BASE, {}, 138_601_728),
+    (Longformer, LongformerConfig(), "Longformer", LONGFORMER_BASE, {"add_pooling_layer": False}, 148_068_864),
+    (BigBird, BigBirdConfig(), "BigBird", {}, {"add_pooling_layer": False}, 126_878_208),
+    (XLNet, XLNetConfig(), "XLNet", XLNET_BASE, {}, 116_718_336),
+    (XLNet, XLNetConfig(hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096), "XLNet", {}, {},
+     360_268_800)])
+def test_these_have_what_the_librarys_classes_have(model_class, config, name, settings, pooler, exact):
+    with torch.device("meta"):
+        theirs = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**settings), **pooler)
+    assert count(model_class, config) == sum(parameter.numel() for parameter in theirs.parameters()) == exact
+
+
+@pytest.mark.parametrize("model_class, config, told", [
+    (Roberta, RobertaConfig(), 86e6), (XLNet, XLNetConfig(), 92e6), (Deberta, DebertaConfig(), 100e6)])
+def test_backbones_have_what_deberta_3s_table_tells(model_class, config, told):
+    # "Backbone #Params(M)" in the card of microsoft/deberta-v3-large: all but the embeddings of words, to the last digit
+    assert abs(count(model_class, config) - config.vocab_size * config.hidden_size - told) < 1e6
