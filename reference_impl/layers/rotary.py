@@ -2,13 +2,15 @@
 
 Su et al. 2021 (RoFormer), section 3.2.2 and equation 34. A dot product of two vectors turned by m and n depends on the
 vectors and on m - n alone. Chen et al. 2023, section 3.2: position interpolation, for texts longer than in training.
+Grattafiori et al. 2024 (LLaMA 3), and the released program: interpolation of the slow angles only.
 
 Which two numbers make a pair is a matter of layout, and the weights must fit it:
 "halves" pairs number i with i + D/2 (GPT-NeoX, LLaMA as `transformers` has it, ModernBERT);
 "pairs" pairs 2i with 2i + 1 (the paper, GPT-J, LLaMA as its authors released it).
 
-Not here: NTK-aware bases, YaRN and LLaMA 3.1's frequencies.
+Not here: NTK-aware bases, YaRN.
 """
+import math
 from typing import Literal, NamedTuple
 
 import torch
@@ -27,19 +29,35 @@ class Tables(NamedTuple):
     sin: Float[Tensor, "*B T P"]
 
 
-def rotary_tables(positions: Int[Tensor, "*B T"], head_dim: int, base: float = 10_000.0, interpolation: float = 1.0,
-                  dtype: torch.dtype = torch.float32) -> Tables:
+def rotary_tables(positions: Int[Tensor, "*B T"], head_dim: int, base: float = 10_000.0,
+                  interpolation: float | Float[Tensor, "P"] = 1.0, dtype: torch.dtype = torch.float32) -> Tables:
     """Angles position / interpolation * base^(-2i / D) for i = 0 .. D/2 - 1.
 
-    An interpolation of 4 squeezes 4 times as many positions into the range that was trained on.
+    An interpolation of 4 squeezes 4 times as many positions into the range that was trained on; it may differ from
+    angle to angle (see `slow_interpolation`).
     Angles are computed in float32 at least, whatever the dtype: bfloat16 can't tell position 257 from 256.
     """
     if head_dim % 2:
         raise ModelInputError(f"head_dim {head_dim} is odd: rotary positions turn pairs of numbers")
     wide = torch.promote_types(dtype, torch.float32)
     steps = torch.arange(0, head_dim, 2, device=positions.device).to(wide) / head_dim  # (D/2,)
+    if isinstance(interpolation, Tensor):
+        interpolation = interpolation.to(steps)
     angles = positions[..., None].to(wide) * (base ** -steps / interpolation)  # (..., T, D/2)
     return Tables(angles.cos().to(dtype), angles.sin().to(dtype))
+
+
+def slow_interpolation(head_dim: int, base: float, factor: float, slowest: float, fastest: float,
+                       trained_length: int) -> Float[Tensor, "P"]:
+    """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length that was trained on.
+
+    By `factor` for those of `slowest` rounds or fewer, which never came round in training; 1 for those of `fastest` or
+    more, which tell neighbours apart; between them the frequency is mixed by the number of rounds.
+    """
+    steps = torch.arange(0, head_dim, 2).double() / head_dim  # (D/2,)
+    rounds = trained_length * base ** -steps / (2 * math.pi)
+    share = ((rounds - slowest) / (fastest - slowest)).clamp(0, 1)
+    return 1 / ((1 - share) / factor + share)
 
 
 def rotate(x: Float[Tensor, "B H T D"], tables: Tables, layout: Layout = "halves") -> Float[Tensor, "B H T D"]:

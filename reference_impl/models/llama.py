@@ -1,10 +1,11 @@
-"""LLaMA: GPT with the parts that later work found better, and the two families next to it.
+"""LLaMA: GPT with the parts that later work found better, and the families next to it.
 
 Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary positions, no biases. Touvron et al.
 2023b, section 2.2: grouped-query attention (in the two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section
-2) adds a sliding window; Qwen3 (Yang et al. 2025, section 2) norms queries and keys.
+2) adds a sliding window; Qwen2 (Yang et al. 2024, section 2.2) has biases in queries, keys and values, and Qwen3 (Yang
+et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1 slows some rotary angles (see `layers.rotary`).
 
-Not here: LLaMA 3.1's rescaled frequencies, mixtures of experts, generating (see `generation`).
+Not here: mixtures of experts, generating (see `generation`).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import join, key_mask, window_mask
 from reference_impl.layers.norms import RMSNorm
-from reference_impl.layers.rotary import Tables, rotary_tables, rotate
+from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
 from reference_impl.weights.names import Names
 from reference_impl.weights.pretrained import from_pretrained
 from reference_impl.weights.safetensors_files import WeightsError
@@ -29,7 +30,9 @@ from reference_impl.weights.safetensors_files import WeightsError
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """LLaMA-7B. LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen3 has qk_norm=True."""
+    """LLaMA-7B. LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has qkv_bias=True, a
+    Qwen3 qk_norm=True.
+    """
 
     vocab_size: int = 32_000
     hidden_size: int = 4096
@@ -42,14 +45,16 @@ class LlamaConfig:
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10_000.0
     rope_interpolation: float = 1.0
+    rope_bands: tuple[float, float, int] | None = None  # LLaMA 3.1: rounds of the slow, of the fast, trained length
     sliding_window: int | None = None
+    qkv_bias: bool = False
     qk_norm: bool = False
     tie_word_embeddings: bool = False
 
-    model_types: ClassVar = ("llama", "mistral", "qwen3")
+    model_types: ClassVar = ("llama", "mistral", "qwen2", "qwen3")
     published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
                            "num_kv_heads": "num_key_value_heads"}
-    only: ClassVar = {"attention_bias": (False, "there are no biases"), "mlp_bias": (False, "there are no biases"),
+    only: ClassVar = {"attention_bias": (False, "the output of attention has no bias"), "mlp_bias": (False, "there are no biases"),
                       "hidden_act": ("silu", "the feed-forward is SwiGLU"),
                       "use_sliding_window": (False, "a window is for all layers or for none")}
 
@@ -58,10 +63,13 @@ class LlamaConfig:
         """Rotary settings have moved in published files; Qwen's carry a window that is switched off."""
         rope = published.get("rope_parameters") or published.get("rope_scaling") or {}
         kind = rope.get("rope_type", rope.get("type", "default"))
-        if kind not in ("default", "linear"):
+        if kind not in ("default", "linear", "llama3"):
             raise WeightsError(f"config.json scales rotary positions by {kind!r}: LlamaConfig can "
-                               "'default' and 'linear'")
-        flat = {**published, "qk_norm": published["model_type"] == "qwen3",
+                               "'default', 'linear' and 'llama3'")
+        bands = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+        flat = {**published, "qkv_bias": published["model_type"] == "qwen2",
+                "qk_norm": published["model_type"] == "qwen3",
+                "rope_bands": tuple(rope[name] for name in bands) if kind == "llama3" else None,
                 "rope_interpolation": rope.get("factor", 1.0),
                 "rope_theta": rope.get("rope_theta", published.get("rope_theta"))}
         return flat if flat.get("use_sliding_window", True) else {**flat, "sliding_window": None}
@@ -79,9 +87,9 @@ class GroupedQueryAttention(nn.Module):
         head_dim = config.head_dim or config.hidden_size // config.num_heads
         width = self.num_heads * head_dim if config.head_dim else config.hidden_size
         check_heads(width, self.num_heads, self.num_kv_heads)
-        self.query = nn.Linear(config.hidden_size, self.num_heads * head_dim, bias=False)
-        self.key = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)
-        self.value = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, bias=False)
+        self.query = nn.Linear(config.hidden_size, self.num_heads * head_dim, config.qkv_bias)
+        self.key = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias)
+        self.value = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias)
         self.output = nn.Linear(self.num_heads * head_dim, config.hidden_size, bias=False)
         # One norm for all heads; scores can't grow with the size of queries and keys.
         self.query_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
@@ -140,14 +148,20 @@ class Llama(nn.Module):
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + num_tokens, device=ids.device)
-        rotary = rotary_tables(positions, config.head_dim or config.hidden_size // config.num_heads, config.rope_theta,
-                               config.rope_interpolation, x.dtype)
+        rotary = self._rotary(positions, x.dtype)
         paged = bool(cache) and isinstance(cache[0], PagedLayer)  # the blocks' owner knows who may see whom
         window = None if paged else self._window(num_tokens, start + num_tokens, ids.device)
         seen = join(None if mask is None else key_mask(mask), window)
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, seen, cache[i] if cache else None)
         return self.norm(x)
+
+    def _rotary(self, positions: Int[Tensor, "*B T"], dtype: torch.dtype) -> Tables:
+        config = self.config
+        head_dim, interpolation = config.head_dim or config.hidden_size // config.num_heads, config.rope_interpolation
+        if config.rope_bands is not None:
+            interpolation = slow_interpolation(head_dim, config.rope_theta, interpolation, *config.rope_bands)
+        return rotary_tables(positions, head_dim, config.rope_theta, interpolation, dtype)
 
     def _window(self, num_queries: int, num_keys: int, device: torch.device) -> Bool[Tensor, "T S"] | None:
         """Mistral: a token sees itself and the sliding_window - 1 before. No mask while all of them are in sight."""
@@ -168,7 +182,7 @@ class Llama(nn.Module):
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "Llama":
-        """Read config.json and safetensors, single or sharded, of a LLaMA, Mistral or Qwen3."""
+        """Read config.json and safetensors, single or sharded, of a LLaMA, Mistral, Qwen2 or Qwen3."""
         return from_pretrained(cls, path)
 
     names = Names({

@@ -1,4 +1,4 @@
-"""LLaMA, Mistral and Qwen3 against transformers, from tiny random configurations with the same weights."""
+"""LLaMA, Mistral, Qwen2 and Qwen3 against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -7,6 +7,7 @@ import transformers
 from transformers import modeling_rope_utils  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
 from transformers.models.mistral import modeling_mistral  # noqa: E402
+from transformers.models.qwen2 import modeling_qwen2  # noqa: E402
 from transformers.models.qwen3 import modeling_qwen3  # noqa: E402
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
@@ -16,6 +17,8 @@ from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 
 SMALL = {"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2,
          "intermediate_size": 7, "max_position_embeddings": 320}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "rope_theta": 100.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 60}
 TINY = [
     ("Llama", {}, [9, 4, 1]),
     ("Llama", {"num_attention_heads": 3, "num_key_value_heads": 3, "rms_norm_eps": 0.1, "tie_word_embeddings": True}, [5, 5]),
@@ -24,6 +27,12 @@ TINY = [
     ("Mistral", {"sliding_window": 3}, [9, 4, 1]),
     ("Mistral", {"sliding_window": 1, "head_dim": 6}, [5, 5]),
     ("Mistral", {"sliding_window": 100, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}, [300, 213]),
+    ("Qwen2", {}, [9, 4, 1]),
+    ("Qwen2", {"num_attention_heads": 3, "num_key_value_heads": 1, "rms_norm_eps": 0.1, "tie_word_embeddings": True}, [5, 5]),
+    ("Qwen2", {"num_key_value_heads": 6, "num_hidden_layers": 3}, [300, 213]),
+    ("Llama", {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 40}}, [9, 4, 1]),
+    ("Llama", {"head_dim": 6, "rope_parameters": LLAMA3 | {"original_max_position_embeddings": 19, "factor": 3.0}}, [5, 5]),
+    ("Llama", {"head_dim": 16, "rope_parameters": LLAMA3 | {"rope_theta": 700.0, "low_freq_factor": 1.5}}, [300, 213]),
     ("Qwen3", {"head_dim": 2}, [9, 4, 1]),
     ("Qwen3", {"head_dim": 8, "rms_norm_eps": 0.1, "tie_word_embeddings": True}, [5, 5]),
     ("Qwen3", {"head_dim": 4, "num_key_value_heads": 6, "num_hidden_layers": 3}, [300, 213]),
@@ -33,7 +42,7 @@ EACH = pytest.mark.parametrize("family, settings, lengths", TINY)
 
 @pytest.fixture
 def wide(in_double):
-    with in_double(modeling_llama, modeling_mistral, modeling_qwen3, modeling_rope_utils):
+    with in_double(modeling_llama, modeling_mistral, modeling_qwen2, modeling_qwen3, modeling_rope_utils):
         yield
 
 
@@ -95,14 +104,16 @@ def test_published_files_of_every_age_are_read():
     assert config_from(LlamaConfig, base).rope_theta == 10_000.0
     scaled = config_from(LlamaConfig, base | {"rope_theta": 500.0, "rope_scaling": {"type": "linear", "factor": 2.0}})
     assert (scaled.rope_theta, scaled.rope_interpolation) == (500.0, 2.0)
+    llama3 = config_from(LlamaConfig, base | {"rope_scaling": LLAMA3})
+    assert (llama3.rope_interpolation, llama3.rope_bands) == (8.0, (1.0, 4.0, 60))
     qwen = config_from(LlamaConfig, {"model_type": "qwen3", "sliding_window": 4096, "use_sliding_window": False})
     assert (qwen.sliding_window, qwen.qk_norm) == (None, True)
 
 
 @pytest.mark.parametrize("settings, says", [
-    ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "scales rotary positions by 'llama3'"),
+    ({"rope_scaling": {"rope_type": "yarn", "factor": 8.0}}, "scales rotary positions by 'yarn'"),
     ({"attention_bias": True}, "attention_bias to True, LlamaConfig can only False"),
-    ({"model_type": "qwen2"}, "model_type 'qwen2', but LlamaConfig reads 'llama' or 'mistral' or 'qwen3'")])
+    ({"model_type": "gemma"}, "model_type 'gemma', but LlamaConfig reads 'llama' or 'mistral' or 'qwen2' or 'qwen3'")])
 def test_settings_that_are_not_built_are_refused(settings, says):
     with pytest.raises(WeightsError, match=says):
         config_from(LlamaConfig, {"model_type": "llama"} | settings)
