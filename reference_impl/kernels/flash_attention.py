@@ -63,17 +63,19 @@ def flash_forward_twin(q: Float[Tensor, "T H D"], k: Float[Tensor, "S K D"], v: 
 @no_type_check
 def _walk(q, k, v, peak, total, mixed, query, start, stop, num_keys, window, scale, stride_k, stride_v,
           D: tl.constexpr, COLUMNS: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, MASKED: tl.constexpr):
-    width = tl.arange(0, D)
+    column, width = tl.arange(0, COLUMNS), tl.arange(0, D)
+    k_offsets = width[:, None] + column[None, :] * stride_k
+    v_offsets = column[:, None] * stride_v + width[None, :]
     for first in range(start, stop, COLUMNS):
-        columns = first + tl.arange(0, COLUMNS)
-        at = columns.to(tl.int64)
+        columns = first + column
+        at = tl.cast(first, tl.int64)  # a tile's first row may lie past 2^31 numbers, its own rows don't
         if MASKED:
-            k_tile = tl.load(k + width[:, None] + at[None, :] * stride_k, mask=columns[None, :] < num_keys, other=0.0)
-            v_tile = tl.load(v + at[:, None] * stride_v + width[None, :], mask=columns[:, None] < num_keys, other=0.0)
+            k_tile = tl.load(k + at * stride_k + k_offsets, mask=columns[None, :] < num_keys, other=0.0)
+            v_tile = tl.load(v + at * stride_v + v_offsets, mask=columns[:, None] < num_keys, other=0.0)
             mask = tile_mask(query[:, None], columns[None, :], num_keys, window, CAUSAL, WINDOWED)
         else:
-            k_tile = tl.load(k + width[:, None] + at[None, :] * stride_k)
-            v_tile = tl.load(v + at[:, None] * stride_v + width[None, :])
+            k_tile = tl.load(k + at * stride_k + k_offsets)
+            v_tile = tl.load(v + at * stride_v + v_offsets)
             mask = True
         peak, total, mixed = attend(q, k_tile, v_tile, peak, total, mixed, scale, mask, MASKED)
     return peak, total, mixed

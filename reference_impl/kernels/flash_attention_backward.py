@@ -89,19 +89,22 @@ def _delta_kernel(grad, out, delta, num_tokens, num_heads, stride_grad, stride_g
 def _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start, stop, num_queries, num_keys, window,
                   scale, stride_q, stride_grad, D: tl.constexpr, ROWS: tl.constexpr, CAUSAL: tl.constexpr,
                   WINDOWED: tl.constexpr, MASKED: tl.constexpr, LOG2_E: tl.constexpr):
-    width = tl.arange(0, D)
+    row, width = tl.arange(0, ROWS), tl.arange(0, D)
+    q_offsets = row[:, None] * stride_q + width[None, :]
+    grad_offsets = row[:, None] * stride_grad + width[None, :]
     for first in range(start, stop, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        at = rows.to(tl.int64)
+        rows = first + row
         inside = rows < num_queries
+        at = tl.cast(first, tl.int64)
         if MASKED:
-            q_tile = tl.load(q + at[:, None] * stride_q + width[None, :], mask=inside[:, None], other=0.0)
-            grad_tile = tl.load(grad + at[:, None] * stride_grad + width[None, :], mask=inside[:, None], other=0.0)
-            lse_tile, delta_tile = tl.load(lse + at, mask=inside, other=0.0), tl.load(delta + at, mask=inside, other=0.0)
+            q_tile = tl.load(q + at * stride_q + q_offsets, mask=inside[:, None], other=0.0)
+            grad_tile = tl.load(grad + at * stride_grad + grad_offsets, mask=inside[:, None], other=0.0)
+            lse_tile = tl.load(lse + rows, mask=inside, other=0.0)
+            delta_tile = tl.load(delta + rows, mask=inside, other=0.0)
         else:
-            q_tile = tl.load(q + at[:, None] * stride_q + width[None, :])
-            grad_tile = tl.load(grad + at[:, None] * stride_grad + width[None, :])
-            lse_tile, delta_tile = tl.load(lse + at), tl.load(delta + at)
+            q_tile = tl.load(q + at * stride_q + q_offsets)
+            grad_tile = tl.load(grad + at * stride_grad + grad_offsets)
+            lse_tile, delta_tile = tl.load(lse + rows), tl.load(delta + rows)
         # Scores lie with keys down and queries across: P^T and dS^T are then what the sums need.
         scores = tl.dot(k_tile, tl.trans(q_tile), input_precision="ieee")
         weights = tl.exp2(scores * (scale * LOG2_E) - (lse_tile * LOG2_E)[None, :])
@@ -165,16 +168,18 @@ def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seq
 def _walk_keys(q_tile, grad_tile, lse_tile, delta_tile, k, v, sum_q, query, start, stop, num_keys, window, scale,
                stride_k, stride_v, D: tl.constexpr, COLUMNS: tl.constexpr, CAUSAL: tl.constexpr,
                WINDOWED: tl.constexpr, MASKED: tl.constexpr, LOG2_E: tl.constexpr):
-    width = tl.arange(0, D)
+    column, width = tl.arange(0, COLUMNS), tl.arange(0, D)
+    k_offsets = column[:, None] * stride_k + width[None, :]
+    v_offsets = column[:, None] * stride_v + width[None, :]
     for first in range(start, stop, COLUMNS):
-        columns = first + tl.arange(0, COLUMNS)
-        at, inside = columns.to(tl.int64)[:, None], columns[:, None] < num_keys
+        columns = first + column
+        at = tl.cast(first, tl.int64)
         if MASKED:
-            k_tile = tl.load(k + at * stride_k + width[None, :], mask=inside, other=0.0)
-            v_tile = tl.load(v + at * stride_v + width[None, :], mask=inside, other=0.0)
+            k_tile = tl.load(k + at * stride_k + k_offsets, mask=columns[:, None] < num_keys, other=0.0)
+            v_tile = tl.load(v + at * stride_v + v_offsets, mask=columns[:, None] < num_keys, other=0.0)
         else:
-            k_tile = tl.load(k + at * stride_k + width[None, :])
-            v_tile = tl.load(v + at * stride_v + width[None, :])
+            k_tile = tl.load(k + at * stride_k + k_offsets)
+            v_tile = tl.load(v + at * stride_v + v_offsets)
         scores = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee")
         weights = tl.exp2(scores * (scale * LOG2_E) - (lse_tile * LOG2_E)[:, None])
         if MASKED:

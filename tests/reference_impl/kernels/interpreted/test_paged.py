@@ -94,3 +94,17 @@ def test_every_head_size_decodes(kernel, naive, filled):
         q = kernel.rand(1, 20, head_dim, dtype=torch.float32)  # a group larger than the 16 rows
         out = paged_attention(q, k_cache, v_cache, tables, lengths, 0.1, backend="triton")
         kernel.close(out[0], naive(*heads_first(q, keys[0], values[0]), scale=0.1)[0, :, 0])
+
+
+def test_a_block_past_two_thousand_million_numbers_is_written_and_read(kernel):
+    num_blocks = 2 ** 31 // (16 * HEAD_DIM) + 3
+    storage = torch.UntypedStorage(num_blocks * 16 * HEAD_DIM * 2, device=kernel.device)  # only touched pages exist
+    cache = torch.tensor([], dtype=torch.float16, device=kernel.device).set_(storage, 0, (num_blocks, 16, 1, HEAD_DIM))
+    rows = kernel.rand(1, 1, HEAD_DIM, dtype=torch.float16)
+    store_kv(rows, rows, cache, cache, torch.tensor([16 * (num_blocks - 1)], device=kernel.device), backend="triton")
+    assert torch.equal(cache[-1, 0], rows[0])
+    table, context = (torch.tensor(x, dtype=torch.int32, device=kernel.device) for x in ([[num_blocks - 1]], [1]))
+    out = paged_attention(rows, cache, cache, table, context, 1.0, backend="triton")
+    assert torch.equal(out, rows)  # the only key's value
+    assert torch.equal(paged_prefill(rows, cache, cache, table, torch.tensor([0, 1], device=kernel.device), context,
+                                     1.0, backend="triton"), rows)

@@ -1,0 +1,107 @@
+"""The kernels compile for a Hopper GPU on any machine: what the compiler says of instructions and memory is checked.
+
+Triton brings its own assembler, so no GPU is needed: entry points run on tensors of zeros, and a launch compiles its
+kernel for compute capability 9.0 in the place of starting it. Whether the results are right is shown by `interpreted`.
+"""
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from reference_impl.kernels import backend
+from reference_impl.kernels.cache_write import store_kv
+from reference_impl.kernels.flash_attention import flash_attention
+from reference_impl.kernels.matmul import matmul
+from reference_impl.kernels.paged_decode import paged_attention
+from reference_impl.kernels.paged_prefill import paged_prefill
+from reference_impl.kernels.rmsnorm import rms_norm
+from reference_impl.kernels.softmax import softmax
+from reference_impl.kernels.swiglu import swiglu
+from reference_impl.kernels.vector_add import vector_add
+
+triton = pytest.importorskip("triton", reason="Triton has wheels for Linux only")
+pytestmark = pytest.mark.skipif(backend.interpreting(), reason="the interpreter compiles nothing")
+POINTERS = {torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
+SHARED_MEMORY = 232_448  # bytes that one program can have on a Hopper
+
+
+def compile_for_hopper(kernel, arguments):
+    """What Triton and its assembler make of this launch: PTX, shared memory and bytes of registers spilled."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    signature, constants, aligned = {}, {}, {}
+    for position, parameter in enumerate(kernel.params):
+        value = arguments.pop(parameter.name)
+        if parameter.is_constexpr or (isinstance(value, int) and value == 1):
+            signature[parameter.name], constants[parameter.name] = "constexpr", value
+            continue
+        kind = POINTERS[value.dtype] if torch.is_tensor(value) else "fp32" if isinstance(value, float) else "i32"
+        signature[parameter.name] = kind
+        if torch.is_tensor(value) or kind == "i32" and value % 16 == 0:
+            aligned[(position,)] = [["tt.divisibility", 16]]
+    compiled = triton.compile(ASTSource(kernel, signature, constants, aligned), target=GPUTarget("cuda", 90, 32),
+                              options=arguments)  # what is left over are num_warps and num_stages
+    assembler = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    said = subprocess.run([assembler, "-v", "--gpu-name=sm_90a", "-", "-o", "/dev/null"], input=compiled.asm["ptx"],
+                          capture_output=True, text=True, check=True).stderr
+    return {"ptx": compiled.asm["ptx"], "shared": compiled.metadata.shared,
+            "spilled": int(re.search(r"(\d+) bytes spill stores", said)[1])}
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Kernels by name, as launches compiled them."""
+    found = {}
+
+    def launch(kernel, grid):
+        def compile_one(*positional, **named):
+            arguments = dict(zip([p.name for p in kernel.params], positional, strict=False)) | named
+            found[kernel.__name__] = compile_for_hopper(kernel, arguments)
+        return compile_one
+
+    monkeypatch.setattr(triton.runtime.jit.JITFunction, "__getitem__", launch)
+    monkeypatch.setattr(backend, "_check_triton", lambda operation, x: None)
+    return found
+
+
+def zeros(*shape):
+    return torch.zeros(*shape, dtype=torch.bfloat16)
+
+
+def test_the_ladder_and_the_cache_write_compile(compiled):
+    vector_add(zeros(64), zeros(64), backend="triton")
+    softmax(zeros(2, 1000), backend="triton")
+    matmul(zeros(256, 128), zeros(128, 256), backend="triton")
+    for operation in (lambda x: rms_norm(x, zeros(256), backend="triton"), lambda x: swiglu(x, x, backend="triton")):
+        operation(zeros(4, 256).requires_grad_()).sum().backward()
+    store_kv(zeros(3, 2, 64), zeros(3, 2, 64), zeros(4, 16, 2, 64), zeros(4, 16, 2, 64), torch.arange(3),
+             backend="triton")
+    assert {"_add_kernel", "_softmax_kernel", "_matmul_kernel", "_backward_kernel", "_store_kernel"} <= set(compiled)
+    assert "wgmma" in compiled["_matmul_kernel"]["ptx"]
+    assert all(kernel["spilled"] == 0 and kernel["shared"] <= SHARED_MEMORY for kernel in compiled.values())
+
+
+@pytest.mark.parametrize("head_dim, window, spilled", [(64, None, 0), (128, 1024, 768)])
+def test_flash_attention_uses_wide_tensor_core_instructions_and_fits(compiled, head_dim, window, spilled):
+    q = zeros(1, 256, 8, head_dim).transpose(1, 2).requires_grad_()
+    k = zeros(1, 256, 2, head_dim).transpose(1, 2)
+    flash_attention(q, k, k, causal=True, window=window, backend="triton").backward(zeros(1, 8, 256, head_dim))
+    assert set(compiled) == {"_forward_kernel", "_delta_kernel", "_keys_kernel", "_queries_kernel"}
+    for name, kernel in compiled.items():
+        assert ("wgmma" in kernel["ptx"]) == (name != "_delta_kernel")
+        assert kernel["shared"] <= SHARED_MEMORY
+        assert kernel["spilled"] <= (spilled if name == "_keys_kernel" else 64), name
+
+
+def test_paged_kernels_fit_and_address_the_cache_with_64_bits(compiled):
+    cache, tables, lengths = zeros(8, 16, 2, 128), torch.zeros(1, 8, dtype=torch.int32), torch.tensor([100])
+    paged_attention(zeros(1, 8, 128), cache, cache, tables, lengths.int(), 0.1, backend="triton")
+    paged_prefill(zeros(64, 8, 128), cache, cache, tables, torch.tensor([0, 64]).int(), lengths.int(), 0.1,
+                  backend="triton")
+    assert set(compiled) == {"_split_kernel", "_combine_kernel", "_prefill_kernel"}
+    for kernel in compiled.values():
+        assert kernel["shared"] <= SHARED_MEMORY and kernel["spilled"] == 0
+        assert "mad.lo.s32" not in kernel["ptx"]  # what a block's number times its size becomes in 32 bits
