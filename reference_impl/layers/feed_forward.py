@@ -62,13 +62,15 @@ class FeedForward(nn.Module):
 
 
 class GatedFeedForward(nn.Module):
-    """down(activation(gate(x)) * up(x)): SwiGLU with "silu", GeGLU with "gelu".
+    """down(activation(gate(x)) * up(x)): SwiGLU with "silu", GeGLU with "gelu". T5 1.1 drops some of what is between.
 
     Three matrices in the place of two; at two thirds of the intermediate size there are as many parameters.
     """
 
-    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "silu", bias: bool = False):
+    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "silu", bias: bool = False,
+                 dropout: float = 0.0):
         super().__init__()
+        self.dropout = dropout
         self.gate = nn.Linear(hidden_size, intermediate_size, bias)
         self.up = nn.Linear(hidden_size, intermediate_size, bias)
         self.down = nn.Linear(intermediate_size, hidden_size, bias)
@@ -76,4 +78,4 @@ class GatedFeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
         """Each token alone."""
-        return self.down(self.act(self.gate(x)) * self.up(x))
+        return self.down(F.dropout(self.act(self.gate(x)) * self.up(x), self.dropout, self.training))

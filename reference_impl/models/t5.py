@@ -2,9 +2,10 @@
 
 Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of 2017: norms first and without
 bias or mean (RMSNorm), no biases at all, no 1 / sqrt(D) in attention, relative positions from one table a stack,
-shared by its layers; before the output layer, which is the embedding, vectors are divided by sqrt(C).
+shared by its layers; before the output layer, which is the embedding, vectors are divided by sqrt(C). Version 1.1
+(released program; Shazeer 2020 for GeGLU) has a gated feed-forward and an output layer of its own, undivided.
 
-Not here: span corruption (see `objectives`), generating (see `generation`), version 1.1's GeGLU and untied output.
+Not here: span corruption (see `objectives`), generating (see `generation`).
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +16,21 @@ from torch import Tensor, nn
 
 from reference_impl.layers.attention import MultiHeadAttention
 from reference_impl.layers.checks import check_ids, check_mask
-from reference_impl.layers.feed_forward import FeedForward
+from reference_impl.layers.feed_forward import FeedForward, GatedFeedForward
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.relative import RelativeBias
 from reference_impl.weights.names import Names
 from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.safetensors_files import WeightsError
 
 
 @dataclass(frozen=True)
 class T5Config:
-    """T5-small. Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and num_heads=12."""
+    """T5-small. Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and num_heads=12.
+
+    Version 1.1's small has version_1_1=True, intermediate_size=1024, 8 layers a stack and num_heads=6.
+    """
 
     vocab_size: int = 32_128
     hidden_size: int = 512
@@ -38,15 +43,24 @@ class T5Config:
     max_distance: int = 128
     layer_norm_eps: float = 1e-6
     dropout: float = 0.1
+    version_1_1: bool = False
 
     model_types: ClassVar = ("t5",)
     published: ClassVar = {"hidden_size": "d_model", "head_dim": "d_kv", "intermediate_size": "d_ff",
                            "num_buckets": "relative_attention_num_buckets",
                            "max_distance": "relative_attention_max_distance",
                            "layer_norm_eps": "layer_norm_epsilon", "dropout": "dropout_rate"}
-    only: ClassVar = {"feed_forward_proj": ("relu", "version 1.1 is not built"),
-                      "tie_word_embeddings": (True, "version 1.1 is not built"),
-                      "scale_decoder_outputs": (True, "version 1.1 is not built")}
+
+    @staticmethod
+    def read(published: dict) -> dict:
+        """What is told by two settings is one version: the feed-forward and whether output and embedding are tied."""
+        feed_forward = published.get("feed_forward_proj", "relu")
+        tied = published.get("scale_decoder_outputs", published.get("tie_word_embeddings", True))  # newer files, older
+        if (feed_forward, tied) not in (("relu", True), ("gated-gelu", False)):
+            raise WeightsError(f"config.json has the feed-forward {feed_forward!r} and an output layer that is "
+                               f"{'' if tied else 'not '}the embedding: T5Config can 'relu' with one that is (T5), "
+                               "'gated-gelu' with one that is not (1.1)")
+        return {**published, "version_1_1": not tied}
 
 
 def _attention(config: T5Config) -> MultiHeadAttention:
@@ -65,8 +79,9 @@ class Block(nn.Module):
         self.cross_norm = RMSNorm(config.hidden_size, config.layer_norm_eps) if decoder else None
         self.cross_attention = _attention(config) if decoder else None
         self.feed_forward_norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
-        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, "relu", bias=False,
-                                        dropout=config.dropout)
+        layer, act = (GatedFeedForward, "gelu_new") if config.version_1_1 else (FeedForward, "relu")
+        self.feed_forward = layer(config.hidden_size, config.intermediate_size, act, bias=False,
+                                  dropout=config.dropout)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T T"],
@@ -110,6 +125,7 @@ class T5(nn.Module):
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.encoder = Stack(config, config.num_layers, decoder=False)
         self.decoder = Stack(config, config.num_decoder_layers or config.num_layers, decoder=True)
+        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False) if config.version_1_1 else None
         self._start()
 
     def _start(self) -> None:
@@ -134,6 +150,8 @@ class T5(nn.Module):
         check_mask(memory_mask, memory.shape[:2])
         x = self.decoder(self.embedding(target), memory=memory,
                          memory_mask=None if memory_mask is None else key_mask(memory_mask))
+        if self.output is not None:
+            return self.output(x)
         return (x * self.config.hidden_size ** -0.5) @ self.embedding.weight.T
 
     def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"],
@@ -146,25 +164,48 @@ class T5(nn.Module):
         """Read config.json and safetensors of a folder."""
         return from_pretrained(cls, path)
 
-    names = Names({
-        "embedding": "shared",
-        **{f"{stack}.{ours}": f"{stack}.{theirs}"
-           for stack, last in (("encoder", 1), ("decoder", 2)) for ours, theirs in {
-            "positions.table": "block.0.layer.0.SelfAttention.relative_attention_bias",
-            "blocks.*.attention_norm": "block.*.layer.0.layer_norm",
-            "blocks.*.attention.query": "block.*.layer.0.SelfAttention.q",
-            "blocks.*.attention.key": "block.*.layer.0.SelfAttention.k",
-            "blocks.*.attention.value": "block.*.layer.0.SelfAttention.v",
-            "blocks.*.attention.output": "block.*.layer.0.SelfAttention.o",
-            "blocks.*.feed_forward_norm": f"block.*.layer.{last}.layer_norm",
-            "blocks.*.feed_forward.up": f"block.*.layer.{last}.DenseReluDense.wi",
-            "blocks.*.feed_forward.down": f"block.*.layer.{last}.DenseReluDense.wo",
-            "norm": "final_layer_norm",
-        }.items()},
-        "decoder.blocks.*.cross_norm": "decoder.block.*.layer.1.layer_norm",
-        "decoder.blocks.*.cross_attention.query": "decoder.block.*.layer.1.EncDecAttention.q",
-        "decoder.blocks.*.cross_attention.key": "decoder.block.*.layer.1.EncDecAttention.k",
-        "decoder.blocks.*.cross_attention.value": "decoder.block.*.layer.1.EncDecAttention.v",
-        "decoder.blocks.*.cross_attention.output": "decoder.block.*.layer.1.EncDecAttention.o",
-    }, twice={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight",
-              "lm_head.weight": "shared.weight"})
+    @property
+    def names(self) -> Names:
+        """Hugging Face's names; the two versions differ in feed-forward and output."""
+        return NAMES_1_1 if self.config.version_1_1 else NAMES
+
+
+def _stack_names(stack: str, last: int) -> dict[str, str]:
+    """A stack's names; `last` is the number of the feed-forward among a block's layers."""
+    return {f"{stack}.{ours}": f"{stack}.{theirs}" for ours, theirs in {
+        "positions.table": "block.0.layer.0.SelfAttention.relative_attention_bias",
+        "blocks.*.attention_norm": "block.*.layer.0.layer_norm",
+        "blocks.*.attention.query": "block.*.layer.0.SelfAttention.q",
+        "blocks.*.attention.key": "block.*.layer.0.SelfAttention.k",
+        "blocks.*.attention.value": "block.*.layer.0.SelfAttention.v",
+        "blocks.*.attention.output": "block.*.layer.0.SelfAttention.o",
+        "blocks.*.feed_forward_norm": f"block.*.layer.{last}.layer_norm",
+        "blocks.*.feed_forward.down": f"block.*.layer.{last}.DenseReluDense.wo",
+        "norm": "final_layer_norm",
+    }.items()}
+
+
+_COMMON = {
+    "embedding": "shared",
+    **_stack_names("encoder", last=1),
+    **_stack_names("decoder", last=2),
+    "decoder.blocks.*.cross_norm": "decoder.block.*.layer.1.layer_norm",
+    "decoder.blocks.*.cross_attention.query": "decoder.block.*.layer.1.EncDecAttention.q",
+    "decoder.blocks.*.cross_attention.key": "decoder.block.*.layer.1.EncDecAttention.k",
+    "decoder.blocks.*.cross_attention.value": "decoder.block.*.layer.1.EncDecAttention.v",
+    "decoder.blocks.*.cross_attention.output": "decoder.block.*.layer.1.EncDecAttention.o",
+}
+_TWICE = {"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"}
+NAMES = Names({
+    **_COMMON,
+    "encoder.blocks.*.feed_forward.up": "encoder.block.*.layer.1.DenseReluDense.wi",
+    "decoder.blocks.*.feed_forward.up": "decoder.block.*.layer.2.DenseReluDense.wi",
+}, twice={**_TWICE, "lm_head.weight": "shared.weight"})
+NAMES_1_1 = Names({
+    **_COMMON,
+    "encoder.blocks.*.feed_forward.gate": "encoder.block.*.layer.1.DenseReluDense.wi_0",
+    "encoder.blocks.*.feed_forward.up": "encoder.block.*.layer.1.DenseReluDense.wi_1",
+    "decoder.blocks.*.feed_forward.gate": "decoder.block.*.layer.2.DenseReluDense.wi_0",
+    "decoder.blocks.*.feed_forward.up": "decoder.block.*.layer.2.DenseReluDense.wi_1",
+    "output": "lm_head",
+}, twice=_TWICE)

@@ -10,11 +10,16 @@ from reference_impl.models.t5 import T5, T5Config  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 
+VERSION_1_1 = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 TINY = [
     ({"vocab_size": 61, "d_model": 12, "d_kv": 5, "d_ff": 7, "num_layers": 1, "num_heads": 3}, [9, 4, 1], 6),
     ({"vocab_size": 41, "d_model": 10, "d_kv": 4, "d_ff": 33, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 1,
       "layer_norm_epsilon": 0.1, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20}, [5, 5], 3),
     ({"vocab_size": 37, "d_model": 16, "d_kv": 2, "d_ff": 64, "num_layers": 2, "num_heads": 8}, [300, 213], 150),
+    ({"vocab_size": 61, "d_model": 12, "d_kv": 5, "d_ff": 7, "num_layers": 1, "num_heads": 3, **VERSION_1_1}, [9, 4, 1], 6),
+    ({"vocab_size": 41, "d_model": 10, "d_kv": 4, "d_ff": 33, "num_layers": 1, "num_decoder_layers": 3, "num_heads": 1,
+      **VERSION_1_1}, [5, 5], 3),
+    ({"vocab_size": 37, "d_model": 16, "d_kv": 2, "d_ff": 64, "num_layers": 2, "num_heads": 8, **VERSION_1_1}, [300, 213], 150),
 ]
 EACH = pytest.mark.parametrize("settings, lengths, num_targets", TINY)
 
@@ -26,9 +31,17 @@ def wide(in_double):
         yield
 
 
+def a_library_model(settings):
+    """The library ties the output layer to the embedding whatever the configuration; released 1.1 files untie it."""
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings, decoder_start_token_id=0))
+    if settings.get("tie_word_embeddings") is False:
+        model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))
+    return model.eval()
+
+
 @EACH
 def test_logits_loss_and_gradients_are_transformers(wide, parity, ragged, settings, lengths, num_targets):
-    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings, decoder_start_token_id=0))
+    theirs = a_library_model(settings)
     ours, theirs = parity.make_same(T5(config_from(T5Config, theirs.config.to_dict())), theirs)
     source, mask = ragged(settings["vocab_size"], lengths)
     labels, _ = ragged(settings["vocab_size"], [num_targets] * len(lengths))
@@ -59,6 +72,15 @@ def test_a_target_token_sees_no_later_one():
     assert torch.equal(one[:, :2], other[:, :2]) and not torch.equal(one[:, 2], other[:, 2])
 
 
-def test_version_1_1_is_refused():
-    with pytest.raises(WeightsError, match="feed_forward_proj to 'gated-gelu', T5Config can only 'relu'"):
-        config_from(T5Config, {"model_type": "t5", "feed_forward_proj": "gated-gelu"})
+@pytest.mark.parametrize("settings", [{"feed_forward_proj": "gated-gelu"}, {"feed_forward_proj": "gated-silu"},
+                                      {"tie_word_embeddings": False}, {"scale_decoder_outputs": False}])
+def test_what_is_neither_version_is_refused(settings):
+    with pytest.raises(WeightsError, match="T5Config can 'relu' with one that is"):
+        config_from(T5Config, {"model_type": "t5"} | settings)
+
+
+def test_published_files_of_version_1_1_are_read():
+    old = {"model_type": "t5", "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    new = transformers.T5Config(**VERSION_1_1).to_dict()
+    assert config_from(T5Config, old).version_1_1 and config_from(T5Config, new).version_1_1
+    assert not config_from(T5Config, {"model_type": "t5"}).version_1_1
