@@ -4,6 +4,7 @@
     masks          which key a query may see: padding, causal, window
     positions      learned, sinusoidal, ALiBi
     relative       T5's bias, Transformer-XL's four terms
+    packing        sequences end to end without padding, and attention inside each
     rotary         rotary positions in both layouts, stretched by interpolation
     attention      scaled dot-product; multi-head, grouped-query, multi-query
     norms          LayerNorm, RMSNorm

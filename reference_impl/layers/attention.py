@@ -17,6 +17,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from reference_impl.layers.checks import ModelInputError, check_heads
 from reference_impl.layers.masks import causal_mask, join
+from reference_impl.layers.packing import Packing, packed_attention
 from reference_impl.layers.rotary import Tables, rotate
 
 
@@ -56,14 +57,22 @@ def plain_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v:
 
 
 def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"],
-              mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
+              mask: Bool[Tensor, "..."] | Packing | None = None, bias: Float[Tensor, "..."] | None = None,
               scale: float | None = None, *, causal: bool = False, dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
     """What `plain_attention` gives, by torch's fused operator.
 
     `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
     `causal` lets a query see itself and what came before, where the queries are the last T of the S keys; without a
     mask and with T = S it costs no memory. `dropout` is the share of weights set to zero, in training.
+    A `Packing` in the place of the mask keeps attention inside each of the sequences that lie end to end in one row.
     """
+    if isinstance(mask, Packing):
+        if bias is not None:
+            raise ModelInputError("a bias with a packing: it is of T x S scores, which packed sequences don't have; "
+                                  "give a padded batch and a mask")
+        _check(q, k, None)
+        return packed_attention(q, k, v, mask.cu_seqlens, window=mask.window, causal=causal, scale=scale,
+                                dropout=dropout)
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]
     num_queries, num_keys = q.shape[2], k.shape[2]
@@ -153,7 +162,7 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(num_heads * head_dim, hidden_size, bias)
 
     def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B S C"] | None = None, *,
-                mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
+                mask: Bool[Tensor, "..."] | Packing | None = None, bias: Float[Tensor, "..."] | None = None,
                 causal: bool = False, rotary: Tables | None = None) -> Float[Tensor, "B T C"]:
         """Attend from x to `memory`, or to x itself. `rotary` turns queries and keys by their positions in x."""
         source = x if memory is None else memory

@@ -3,7 +3,7 @@
 Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", sections 3 and 3.1.
 Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
 
-Not here: choosing and masking tokens (see `objectives`), training (see `training`), unpadded rows (see `layers`).
+Not here: choosing and masking tokens (see `objectives`), training (see `training`).
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import MultiHeadAttention
-from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.checks import check_ids
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
+from reference_impl.layers.packing import Packing, check_tokens
 from reference_impl.layers.positions import LearnedPositions
 from reference_impl.models.heads import MaskedLMHead, Pooler
 from reference_impl.weights.names import Names
@@ -59,9 +60,11 @@ class Embeddings(nn.Module):
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
-        """Segments are 0 for the first sentence and 1 for the second."""
-        x = self.word(ids) + self.position(ids.shape[1]) + self.segment(segments)  # (B, T, C)
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"],
+                positions: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+        """Segments are 0 for the first sentence and 1 for the second; positions count from 0 unless given."""
+        places = self.position(ids.shape[1]) if positions is None else self.position.at(positions)
+        x = self.word(ids) + places + self.segment(segments)  # (B, T, C)
         return self.dropout(self.norm(x))
 
 
@@ -76,7 +79,8 @@ class Block(nn.Module):
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 T"] | None) -> Float[Tensor, "B T C"]:
+    def forward(self, x: Float[Tensor, "B T C"],
+                mask: Bool[Tensor, "B 1 1 T"] | Packing | None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
@@ -103,16 +107,23 @@ class Bert(nn.Module):
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> BertOutput:
-        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
-        check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
-        check_mask(mask, ids.shape)
+                mask: Bool[Tensor, "B T"] | Packing | None = None) -> BertOutput:
+        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first.
+
+        With a packing the row is many sequences (see `layers.packing`), each pooled from its own first token.
+        """
+        packed, max_positions = isinstance(mask, Packing), self.config.max_position_embeddings
+        check_ids(ids, self.config.vocab_size, None if packed else max_positions)
+        check_tokens(mask, ids.shape, max_positions)
         segments = torch.zeros_like(ids) if segments is None else segments
         check_ids(segments, self.config.type_vocab_size)
-        x = self.embeddings(ids, segments)  # (B, T, C)
+        x = self.embeddings(ids, segments, mask.positions[None] if packed else None)  # (B, T, C)
+        visible = mask if packed or mask is None else key_mask(mask)
         for block in self.blocks:
-            x = block(x, None if mask is None else key_mask(mask))
-        return BertOutput(x, None if self.pooler is None else self.pooler(x))
+            x = block(x, visible)
+        if self.pooler is None:
+            return BertOutput(x, None)
+        return BertOutput(x, self.pooler(mask.first_tokens(x)[:, None] if packed else x))
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "Bert":
@@ -184,7 +195,7 @@ class BertForMaskedLM(nn.Module):
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.bert(ids, segments, mask).tokens)
 

@@ -3,7 +3,7 @@
 Warner et al. 2024, section 2.1 and appendix A: rotary positions, GeGLU, norms first, hardly any bias, and two kinds of
 layers in turn: one in three sees the whole text, the others 64 tokens to each side, with a rotary base of their own.
 
-Not here: unpadded batches (see `layers`), the released model's staged training.
+Not here: the released model's staged training.
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.checks import check_heads, check_ids
 from reference_impl.layers.feed_forward import activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import join, key_mask, window_mask
 from reference_impl.layers.norms import LayerNorm
+from reference_impl.layers.packing import Packing, check_tokens
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.weights.names import Names
 from reference_impl.weights.pretrained import from_pretrained
@@ -79,7 +80,7 @@ class Attention(nn.Module):
         self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
-                mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
+                mask: Bool[Tensor, "..."] | Packing | None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
         q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
         return self.output(merge_heads(attention(rotate(q, rotary), rotate(k, rotary), v, mask)))
@@ -114,7 +115,7 @@ class Block(nn.Module):
         self.feed_forward = GeGLU(config)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
-                mask: Bool[Tensor, "..."] | None) -> Float[Tensor, "B T C"]:
+                mask: Bool[Tensor, "..."] | Packing | None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
         x = x + self.attention(self.attention_norm(x), rotary, mask)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -134,16 +135,23 @@ class ModernBert(nn.Module):
         self.norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
-        config, num_tokens = self.config, ids.shape[1]
-        check_ids(ids, config.vocab_size, config.max_position_embeddings)
-        check_mask(mask, ids.shape)
+    def forward(self, ids: Int[Tensor, "B T"],
+                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T C"]:
+        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding.
+
+        With a packing the row is many sequences end to end (see `layers.packing`).
+        """
+        config, num_tokens, packed = self.config, ids.shape[1], isinstance(mask, Packing)
+        check_ids(ids, config.vocab_size, None if packed else config.max_position_embeddings)
+        check_tokens(mask, ids.shape, config.max_position_embeddings)
         x = self.embedding_norm(self.embedding(ids))  # (B, T, C)
-        positions = torch.arange(num_tokens, device=ids.device)
         head_dim, side = config.hidden_size // config.num_heads, config.local_attention // 2
-        everywhere = None if mask is None else key_mask(mask)
-        nearby = join(everywhere, window_mask(num_tokens, before=side, after=side, device=ids.device))
+        if packed:
+            positions, everywhere, nearby = mask.positions, mask, mask.within(side, side)
+        else:
+            positions = torch.arange(num_tokens, device=ids.device)
+            everywhere = None if mask is None else key_mask(mask)
+            nearby = join(everywhere, window_mask(num_tokens, before=side, after=side, device=ids.device))
         global_tables = rotary_tables(positions, head_dim, config.global_rope_theta, dtype=x.dtype)
         local_tables = rotary_tables(positions, head_dim, config.local_rope_theta, dtype=x.dtype)
         for i, block in enumerate(self.blocks):
@@ -183,7 +191,8 @@ class ModernBertForMaskedLM(nn.Module):
         self.decoder.weight = self.encoder.embedding.weight
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(self, ids: Int[Tensor, "B T"],
+                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.decoder(self.norm(activation("gelu")(self.dense(self.encoder(ids, mask)))))
 
