@@ -5,6 +5,8 @@ under the reference, the model before; preferences then follow Bradley and Terry
 and the loss is log 2. Smoothing (Mitchell 2023) supposes that a share of the preferences is the wrong way round.
 
 The reference does not change: its log-probabilities are computed once, by `with_reference`, and lie in the batch.
+
+Not here: other losses of the same difference (IPO, hinge), a term that keeps the chosen answer likely.
 """
 import torch
 from jaxtyping import Float

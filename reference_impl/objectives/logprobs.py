@@ -4,6 +4,8 @@ The logarithm of a probability is the token's logit less the log-sum-exp of all.
 memory, one number a position; log_softmax would write the whole (B, T, V) down again to pick one column.
 
 Rows are prompt and answer, then padding; `labels` has the answer's tokens at their places and IGNORED elsewhere.
+
+Not here: padding on the left, choosing tokens by their chances (see `generation`).
 """
 import torch
 from jaxtyping import Bool, Float, Int

@@ -2,6 +2,8 @@
 
 Stiennon et al. 2020, section 3.3. A batch of B pairs has 2 B rows: the B that were chosen, then the B rejected, so
 that one pass through the model serves both.
+
+Not here: more than two answers to a prompt, how sure people were (put `margins` beside, see `reward_model`).
 """
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.weights.pretrained import config_from, load_hugging_face
 
 TINY_BERT = {"vocab_size": 41, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3,
@@ -26,6 +27,16 @@ def same():
         load_hugging_face(ours, theirs.state_dict())
         return ours
     return make
+
+
+@pytest.fixture
+def gpt():
+    """A policy of 13 tokens whose logits are far from even."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=13, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=8))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return model.double().eval()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.objectives.batches import ObjectiveError
 from reference_impl.objectives.grpo import distance, group_advantages, group_batch, grpo
 from reference_impl.objectives.logprobs import answer_logprobs, sequence_logprobs
@@ -21,15 +20,6 @@ ANSWERS = [answer_example([3, 4], [5, 6, 1]), answer_example([3, 4], [7, 1]), an
 
 def row(*values):
     return torch.tensor([values], **DOUBLE)
-
-
-@pytest.fixture
-def gpt():
-    torch.manual_seed(0)
-    model = GPT(GPTConfig(vocab_size=13, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=8))
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return model.double().eval()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from reference_impl.layers.checks import ModelInputError
-from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.objectives.batches import ObjectiveError
 from reference_impl.objectives.dpo import dpo, dpo_terms, with_reference
 from reference_impl.objectives.logprobs import answer_logprobs, sequence_logprobs, token_logprobs
@@ -19,15 +18,6 @@ DOUBLE = {"dtype": torch.float64}
 @pytest.fixture
 def batch():
     return preference_batch(PAIRS)
-
-
-@pytest.fixture
-def gpt():
-    torch.manual_seed(0)
-    model = GPT(GPTConfig(vocab_size=13, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=8))
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return model.double().eval()
 
 
 def test_logprobs_are_log_softmax_picked_and_keep_no_second_copy_of_the_logits(generator):
