@@ -7,6 +7,7 @@ In the order in which a text meets them:
     bpe, byte_level, wordpiece, unigram    cut words into tokens; `*_training` learn how
     encoding         pairs, special tokens, truncation, padding
     tokenizer        all of that in one object, with offsets
+    chat             from messages to one text, by a model's own template
     files            the files in which published models keep it
     byte_models      models that see bytes or code points, and need none of it
 

@@ -21,25 +21,30 @@ from jaxtyping import Float
 Decoded = Float[np.ndarray, "N S"]
 
 
-def _halves(packed: np.ndarray) -> np.ndarray:
+def _halves(packed: np.ndarray) -> Decoded:
     """The 32 numbers from 0 to 15 in 16 bytes: all low halves, then all high halves."""
-    return np.concatenate([packed & 15, packed >> 4], axis=1)  # (N, 32)
+    return np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32)  # (N, 32)
+
+
+def _wide(halves: np.ndarray) -> Decoded:
+    """One float32 a block: the scale is widened first, so that products are rounded once, as ggml does it."""
+    return halves.astype(np.float32)[:, None]  # (N, 1)
 
 
 def _q4_0(blocks: np.ndarray) -> Decoded:
-    return blocks["scale"][:, None] * (_halves(blocks["q"]).astype(np.float32) - 8)
+    return _wide(blocks["scale"]) * (_halves(blocks["q"]) - 8)
 
 
 def _q4_1(blocks: np.ndarray) -> Decoded:
-    return blocks["scale"][:, None] * _halves(blocks["q"]).astype(np.float32) + blocks["minimum"][:, None]
+    return _wide(blocks["scale"]) * _halves(blocks["q"]) + _wide(blocks["minimum"])
 
 
 def _q8_0(blocks: np.ndarray) -> Decoded:
-    return blocks["scale"][:, None] * blocks["q"].astype(np.float32)
+    return _wide(blocks["scale"]) * blocks["q"]
 
 
 def _plain(blocks: np.ndarray) -> Decoded:
-    return blocks["x"][:, None]
+    return _wide(blocks["x"])
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,4 @@ BLOCK_TYPES = {
 
 def dequantize(blocks: np.ndarray, block_type: BlockType) -> Float[np.ndarray, "S"]:
     """All numbers of an array of blocks, in order, as float32."""
-    # Scales to float32 first: products are rounded once, as ggml does it.
-    wide = blocks.astype([(name, "<f4" if kind == "<f2" else kind, *shape)
-                          for name, kind, *shape in block_type.layout.descr])
-    return np.ascontiguousarray(block_type.decode(wide).reshape(-1), dtype=np.float32)
+    return block_type.decode(blocks).reshape(-1)

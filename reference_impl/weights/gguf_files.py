@@ -90,62 +90,74 @@ class _Header:
     """The bytes from the start of a file, in order. Never takes more than there are."""
 
     def __init__(self, path: Path, stream: BinaryIO):
-        self.path, self._stream = path, stream
+        self.path, self._stream, self.at = path, stream, 0
         self.size = stream.seek(0, 2)
         stream.seek(0)
 
     @property
     def left(self) -> int:
-        return self.size - self._stream.tell()
+        return self.size - self.at
 
     def wrong(self, what: str) -> WeightsError:
         return WeightsError(f"{self.path} is damaged or not a GGUF file: {what}")
 
     def take(self, size: int, what: str) -> bytes:
         if size > self.left:
-            raise self.wrong(f"{what} takes {size:,} bytes at byte {self._stream.tell():,}, and {self.left:,} are left")
-        return self._stream.read(size)
+            raise self.wrong(f"{what} takes {size:,} bytes at byte {self.at:,}, and {self.left:,} are left")
+        content = self._stream.read(size)
+        if len(content) != size:
+            raise self.wrong("it became shorter while it was read")
+        self.at += size
+        return content
 
-    def number(self, kind: str, what: str) -> Any:
-        return np.frombuffer(self.take(np.dtype(kind).itemsize, what), kind)[0].item()
+    def count(self, size: int, what: str) -> int:
+        """A number without sign in `size` bytes: lengths, counts, sizes, types."""
+        return int.from_bytes(self.take(size, what), "little")
 
-    def text(self, what: str) -> str:
-        content = self.take(self.number("<u8", f"the length of {what}"), what)
+    def texts(self, length: int, what: str) -> list[str]:
+        """That many strings. All in one loop without further calls: a vocabulary with its merges has 98,000."""
+        if length * 8 > self.left:
+            raise self.wrong(f"{what} is said to hold {length:,} texts, and {self.left:,} bytes are left")
+        found, left, read = [], self.left, self._stream.read
         try:
-            return content.decode("utf-8")
+            for _ in range(length):
+                size = int.from_bytes(read(8), "little")
+                left -= 8 + size
+                if left < 0:
+                    raise self.wrong(f"a text of {what} is said to have {size:,} bytes, and {left + size:,} are left")
+                found.append(read(size).decode("utf-8"))
         except UnicodeDecodeError as error:
             raise self.wrong(f"{what} is not UTF-8: {error}") from None
+        self.at = self.size - left
+        return found
+
+    def text(self, what: str) -> str:
+        return self.texts(1, what)[0]
 
     def value(self, type_: int, name: str) -> Any:
         if type_ == STRING:
             return self.text(name)
         if type_ in NUMBERS:
-            return self.number(NUMBERS[type_], name)
+            return np.frombuffer(self.take(np.dtype(NUMBERS[type_]).itemsize, name), NUMBERS[type_])[0].item()
         if type_ != ARRAY:
             raise self.wrong(f"{name} has the type {type_}, which there is not")
-        inner, length = self.number("<u4", name), self.number("<u8", name)
+        inner, length = self.count(4, name), self.count(8, name)
         if inner == STRING:
-            if length * 8 > self.left:
-                raise self.wrong(f"{name} is said to hold {length:,} texts, and {self.left:,} bytes are left")
-            return [self.text(name) for _ in range(length)]
+            return self.texts(length, name)
         if inner not in NUMBERS:
             raise self.wrong(f"{name} is an array of type {inner}: numbers or text are expected")
         return np.frombuffer(self.take(length * np.dtype(NUMBERS[inner]).itemsize, name), NUMBERS[inner])
-
-    def place(self) -> int:
-        return self._stream.tell()
-
 
 def _read_tables(header: _Header) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...], int, int]]]:
     """The values, and for each tensor its sizes, type and offset as the file gives them."""
     if (magic := header.take(4, "its mark")) != b"GGUF":
         raise header.wrong(f"it begins with {magic!r}, not with b'GGUF'")
-    version = header.number("<u4", "the version")
+    version = header.count(4, "the version")
     if version not in (2, 3):
         big = struct.unpack(">I", struct.pack("<I", version))[0]
         raise header.wrong(f"its version is {version}: 2 or 3, little-endian, are read" if big not in (2, 3) else
                            "it is big-endian, and only little-endian ones are read")
-    num_tensors, num_values = header.number("<u8", "the counts"), header.number("<u8", "the counts")
+    num_tensors, num_values = header.count(8, "the counts"), header.count(8, "the counts")
     if num_values * SMALLEST_VALUE + num_tensors * SMALLEST_TENSOR > header.left:
         raise header.wrong(f"{num_values:,} values and {num_tensors:,} tensors don't fit into {header.left:,} bytes")
     metadata: dict[str, Any] = {}
@@ -153,17 +165,17 @@ def _read_tables(header: _Header) -> tuple[dict[str, Any], dict[str, tuple[tuple
         name = header.text("the name of a value")
         if name in metadata:
             raise header.wrong(f"the value {name!r} is there twice")
-        metadata[name] = header.value(header.number("<u4", f"the type of {name!r}"), repr(name))
+        metadata[name] = header.value(header.count(4, f"the type of {name!r}"), repr(name))
     infos: dict[str, tuple[tuple[int, ...], int, int]] = {}
     for _ in range(num_tensors):
         name = header.text("the name of a tensor")
         if name in infos:
             raise header.wrong(f"the tensor {name!r} is there twice")
-        num_dimensions = header.number("<u4", f"the number of dimensions of {name!r}")
+        num_dimensions = header.count(4, f"the number of dimensions of {name!r}")
         if not 1 <= num_dimensions <= MAX_DIMENSIONS:
             raise header.wrong(f"the tensor {name!r} is said to have {num_dimensions:,} dimensions")
-        sizes = tuple(header.number("<u8", f"the shape of {name!r}") for _ in range(num_dimensions))
-        infos[name] = sizes, header.number("<u4", name), header.number("<u8", name)
+        sizes = tuple(header.count(8, f"the shape of {name!r}") for _ in range(num_dimensions))
+        infos[name] = sizes, header.count(4, name), header.count(8, name)
     return metadata, infos
 
 
@@ -172,7 +184,7 @@ def _places(header: _Header, metadata: Mapping[str, Any], infos: Mapping) -> dic
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         raise header.wrong(f"its alignment is {alignment!r}: a power of two is expected")
-    begin = -(-header.place() // alignment) * alignment
+    begin = -(-header.at // alignment) * alignment
     places = {}
     for name, (sizes, type_, offset) in infos.items():
         if type_ not in BLOCK_TYPES:

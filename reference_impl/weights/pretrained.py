@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from reference_impl.weights import pytorch_files, safetensors_files
 from reference_impl.weights.shards import WeightsError, read_json
@@ -61,14 +62,31 @@ def _check_setting(name: str, value: object, kind: object, config_class: type) -
 
 
 def build(model_class: type[Model], config: object, weights: Mapping[str, Tensor], **arguments) -> Model:
-    """The model of a configuration, once it is sure that `weights` (shapes are enough) are of this model."""
+    """The model of a configuration, once it is sure that `weights` (shapes are enough) are of this model.
+
+    Its parameters hold anything: load them.
+    """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _NoRandomStart():
             model = model_class(config, **arguments)
     except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         raise WeightsError(f"config.json does not make a {model_class.__name__}: {error}") from error
     _matched(model, weights)
-    return model_class(config, **arguments)
+    with _NoRandomStart():
+        return model_class(config, **arguments)
+
+
+class _NoRandomStart(TorchFunctionMode):
+    """No random numbers into parameters that are about to be loaded: they take most of the time of loading."""
+
+    SKIPPED = {"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_", "xavier_uniform_",
+               "xavier_normal_"}
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in self.SKIPPED:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
