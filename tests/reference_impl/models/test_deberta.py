@@ -15,7 +15,7 @@ from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 RELATIVE = {"relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"], "legacy": False}
 TINY = [
     ({"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 7,
-      "max_position_embeddings": 9}, [9, 4, 1]),
+      "max_position_embeddings": 11}, [9, 4, 1]),
     ({"vocab_size": 101, "hidden_size": 20, "num_hidden_layers": 3, "num_attention_heads": 1, "intermediate_size": 33,
       "max_relative_positions": 3, "hidden_act": "relu", "layer_norm_eps": 0.1}, [5, 5]),
     ({"vocab_size": 37, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 64,

@@ -14,8 +14,8 @@ from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 
 SMALL = {"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
          "max_position_embeddings": 302, "type_vocab_size": 1}
-TINY = [  # settings, lengths, places of global tokens: an empty row, the first token, ones in the same window, padding
-    ({"attention_window": 4, "num_hidden_layers": 1}, [9, 4, 1], [[0], [], [0, 3]]),
+TINY = [  # settings, lengths, places of global tokens: the first, none, many in a window, padding (which is none)
+    ({"attention_window": 4, "num_hidden_layers": 1}, [9, 4, 1], [[0], [7], [0, 3]]),
     ({"attention_window": 6, "num_attention_heads": 1, "layer_norm_eps": 0.1, "hidden_act": "relu"}, [21, 21], [[], []]),
     ({"attention_window": 20, "num_attention_heads": 6, "num_hidden_layers": 3}, [293, 113], [[0, 1, 150, 292], [30]]),
 ]
