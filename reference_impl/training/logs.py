@@ -14,7 +14,7 @@ from pathlib import Path
 from tensorboardX import SummaryWriter
 from tqdm import tqdm
 
-Row = dict[str, float]
+Row = dict[str, int | float]
 COLUMNS = ("step", "loss", "learning_rate", "gradient_norm", "terms")
 
 
@@ -28,7 +28,7 @@ def _read(path: Path, last_step: int) -> list[Row]:
     return [row for row in rows if row["step"] <= last_step]
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
