@@ -30,7 +30,7 @@ class Scores(NamedTuple):
     f1: float
 
 
-def scores(correct: float, found: float, wanted: float) -> Scores:
+def scores(correct: int, found: int, wanted: int) -> Scores:
     """From three counts."""
     return Scores(correct / found if found else 0.0, correct / wanted if wanted else 0.0,
                   2 * correct / (found + wanted) if found + wanted else 0.0)
