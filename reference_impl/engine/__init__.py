@@ -1,0 +1,18 @@
+"""An engine that serves many requests at once, and an HTTP server on it. One request goes through the files in this order:
+
+    server             the HTTP body, its limits, the answer and its stream
+      protocol           which fields a request may have
+      responses          the shapes of answers
+      embedding          sentence vectors
+      serving_metrics    numbers for Prometheus
+    async_engine       from the event loop to the engine's thread and back
+    engine             one step: schedule, compute, sample, stop
+    scheduler          who is computed in the next step, and how much of each
+      sequence           tokens, blocks and state of one continuation
+      block_manager      who holds which block of the cache
+    model_runner       from sequences to tensors, and one pass of the model
+      paged_cache        the blocks' numbers
+    sampling           the next token of each
+      speculative        guesses, and which of them are kept
+    trace              what each step did
+"""

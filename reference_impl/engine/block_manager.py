@@ -1,0 +1,194 @@
+"""Keys and values in blocks of a fixed number of tokens, as an operating system keeps memory in pages.
+
+Kwon et al. 2023 (PagedAttention), section 4. A sequence's cache needs no contiguous memory: its block table says
+which block holds tokens 0 to 15, which 16 to 31, and so on. Blocks are taken when they are needed, so that at most
+the last one of a sequence is partly empty.
+
+- Blocks are counted: a fork shares all of its parent's, and who first writes into a shared one copies it.
+- A full block is known by a hash of its tokens and of all before it. A sequence that begins with the same tokens takes
+  the same blocks, also after their first owner has gone (vLLM's automatic prefix caching).
+- A block that nobody holds keeps its content until it is needed. The one that was given up longest ago goes first.
+
+This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
+"""
+import hashlib
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence as Ids
+
+from reference_impl.engine.sequence import Sequence
+
+_ROOT = b"root"
+
+
+class OutOfBlocks(Exception):
+    """There is no free block. The scheduler asks first, and preempts."""
+
+
+def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
+    """Of a full block: its tokens and the hash of the block before, so that equal hashes mean equal prefixes.
+
+    sha256, not Python's hash: who could make two prompts collide would read another's answer.
+    """
+    return hashlib.sha256(before + array("q", ids).tobytes()).digest()
+
+
+class BlockManager:
+    """Who holds which of `num_blocks` blocks of `block_size` tokens.
+
+    `watermark` is the share of blocks that stays free when a new sequence is admitted, so that those that run can
+    grow for a while before one must be preempted.
+    """
+
+    def __init__(self, num_blocks: int, block_size: int = 16, prefix_caching: bool = True, watermark: float = 0.01):
+        if num_blocks < 1 or block_size < 1:
+            raise ValueError(f"{num_blocks} blocks of {block_size} tokens: give at least one of each")
+        self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
+        self.watermark_blocks = int(watermark * num_blocks)
+        self.ref_counts = [0] * num_blocks
+        self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))  # the next to go stands first
+        self._hash_of: list[bytes | None] = [None] * num_blocks
+        self._block_of: dict[bytes, int] = {}
+
+    @property
+    def num_free_blocks(self) -> int:
+        """Blocks that nobody holds, whether they keep a content or not."""
+        return len(self._free)
+
+    def find_prefix(self, ids: Ids[int]) -> list[int]:
+        """The longest run of known blocks that `ids` begins with. Its last token is never in it.
+
+        That token must be computed, found or not: its logits are what the next one is sampled from.
+        """
+        found: list[int] = []
+        if self.prefix_caching:
+            key = _ROOT
+            for start in range(0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size):
+                key = chain_hash(key, ids[start:start + self.block_size])
+                if key not in self._block_of:
+                    break
+                found.append(self._block_of[key])
+        return found
+
+    def blocks_needed(self, sequence: Sequence, num_tokens: int) -> int:
+        """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
+        total = -(-(sequence.num_computed_tokens + num_tokens) // self.block_size)
+        return total - len(sequence.block_table) + (self._shared_block(sequence) is not None)
+
+    def _shared_block(self, sequence: Sequence) -> int | None:
+        """Which entry of the block table would be written although another sequence holds the block too."""
+        entry = sequence.num_computed_tokens // self.block_size
+        table = sequence.block_table
+        return entry if entry < len(table) and self.ref_counts[table[entry]] > 1 else None
+
+    def can_admit(self, sequence: Sequence, budget: int, spare: int) -> bool:
+        """Whether `spare` blocks are left after admission and a first chunk of at most `budget` tokens."""
+        prefix = self.find_prefix(sequence.ids)
+        revived = sum(self.ref_counts[block] == 0 for block in prefix)
+        chunk = min(budget, sequence.num_tokens - len(prefix) * self.block_size)
+        return self.num_free_blocks - revived - -(-chunk // self.block_size) >= spare
+
+    def admit(self, sequence: Sequence) -> None:
+        """Start the block table with the prefix that is known already; these tokens count as computed."""
+        assert not sequence.block_table
+        for block in self.find_prefix(sequence.ids):
+            self._hold(block)
+            sequence.block_table.append(block)
+        sequence.num_computed_tokens = sequence.num_cached_tokens = len(sequence.block_table) * self.block_size
+
+    def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
+        """Take the blocks for the next `num_tokens` tokens. Returns the copies to be made, (from, to), before writing.
+
+        OutOfBlocks, with nothing changed, if there are too few.
+        """
+        needed = self.blocks_needed(sequence, num_tokens)
+        if needed > self.num_free_blocks:
+            raise OutOfBlocks(f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are free")
+        copies = []
+        entry = self._shared_block(sequence)
+        if entry is not None:
+            shared = sequence.block_table[entry]
+            sequence.block_table[entry] = self._take()
+            copies.append((shared, sequence.block_table[entry]))
+            self._let_go(shared)
+            needed -= 1
+        sequence.block_table.extend(self._take() for _ in range(needed))
+        return copies
+
+    def commit(self, sequence: Sequence, num_tokens: int) -> None:
+        """The next `num_tokens` tokens are computed: make the blocks that they filled known by their hash."""
+        before = sequence.num_computed_tokens
+        sequence.num_computed_tokens += num_tokens
+        self._make_known(sequence, before // self.block_size)
+
+    def _make_known(self, sequence: Sequence, first: int) -> None:
+        """Hash the full blocks of a sequence from entry `first` of its table on."""
+        if not self.prefix_caching:
+            return
+        ids = sequence.ids
+        for entry in range(first, sequence.num_computed_tokens // self.block_size):
+            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _ROOT
+            block = sequence.block_table[entry]
+            key = chain_hash(above, ids[entry * self.block_size:(entry + 1) * self.block_size])
+            self._hash_of[block] = key
+            # Two that computed the same prefix side by side: the first block stays the known one.
+            self._block_of.setdefault(key, block)
+
+    def fork(self, parent: Sequence, child: Sequence) -> None:
+        """The child shares every block of the parent."""
+        child.block_table = list(parent.block_table)
+        for block in child.block_table:
+            self.ref_counts[block] += 1
+
+    def free(self, sequence: Sequence) -> None:
+        """Give up all blocks, the last first: a long prefix loses its end before its beginning."""
+        for block in reversed(sequence.block_table):
+            self._let_go(block)
+        sequence.block_table = []
+        sequence.num_computed_tokens = 0
+
+    def shrink(self, sequence: Sequence) -> None:
+        """Give up the blocks behind the computed tokens: those of drafts that were refused."""
+        keep = -(-sequence.num_computed_tokens // self.block_size)
+        while len(sequence.block_table) > keep:
+            self._let_go(sequence.block_table.pop())
+
+    def restore(self, sequence: Sequence, count: int) -> None:
+        """Take `count` blocks for a sequence that comes back from the host with its computed tokens."""
+        if count > self.num_free_blocks:
+            raise OutOfBlocks(f"{sequence.id} needs {count} blocks, {self.num_free_blocks} are free")
+        sequence.block_table = [self._take() for _ in range(count)]
+        self._make_known(sequence, 0)
+
+    def _hold(self, block: int) -> None:
+        if self.ref_counts[block] == 0:
+            del self._free[block]
+        self.ref_counts[block] += 1
+
+    def _let_go(self, block: int) -> None:
+        self.ref_counts[block] -= 1
+        if self.ref_counts[block] == 0:
+            self._free[block] = None
+            if self._hash_of[block] is None or self._block_of.get(self._hash_of[block]) != block:
+                self._free.move_to_end(block, last=False)  # nobody can find its content: it goes first
+
+    def _take(self) -> int:
+        block, _ = self._free.popitem(last=False)
+        key = self._hash_of[block]
+        if key is not None:
+            if self._block_of.get(key) == block:
+                del self._block_of[key]
+            self._hash_of[block] = None
+        self.ref_counts[block] = 1
+        return block
+
+    def check(self, sequences: Ids[Sequence]) -> None:
+        """AssertionError unless the counts are what these sequences hold, and every other block is free."""
+        held = [0] * self.num_blocks
+        for sequence in sequences:
+            assert len(set(sequence.block_table)) == len(sequence.block_table), f"{sequence.id} holds a block twice"
+            for block in sequence.block_table:
+                held[block] += 1
+        assert held == self.ref_counts, "reference counts are not what the block tables say"
+        assert set(self._free) == {block for block, count in enumerate(held) if count == 0}
+        assert all(self._hash_of[block] == key for key, block in self._block_of.items())

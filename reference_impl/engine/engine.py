@@ -1,0 +1,208 @@
+"""The engine: requests in, tokens out, one step at a time.
+
+    engine = Engine(model, EngineConfig(num_blocks=512), tokenizer)
+    engine.add_request("once", "Once upon a time", SamplingParams(max_tokens=20))
+    while engine.has_work:
+        for output in engine.step():
+            print(output.text, end="")
+
+A step: the scheduler says what to compute, the runner gives logits, each sequence that has reached its last token
+samples the next, blocks are made known, and who is done leaves (Kwon et al. 2023, section 4 and figure 4).
+
+What comes out does not depend on who else is served: every sequence has its own random numbers, its own penalties and
+its own stop strings.
+
+Not here: several GPUs, adapters, pictures.
+"""
+import itertools
+from collections.abc import Iterable
+from collections.abc import Sequence as Ids
+from dataclasses import dataclass, field
+
+from reference_impl.engine.block_manager import BlockManager
+from reference_impl.engine.model_runner import ModelRunner
+from reference_impl.engine.sampling import SampledToken, Sampling
+from reference_impl.engine.scheduler import Scheduler, SchedulerConfig, Step
+from reference_impl.engine.sequence import Sequence
+from reference_impl.engine.speculative import Draft, Proposer
+from reference_impl.engine.trace import Trace
+from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.generation.stopping import Stopping
+from reference_impl.models.gpt import GPT
+from reference_impl.models.llama import Llama
+from reference_impl.tokenizers.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """How much memory the cache has, and the limits of a step."""
+
+    num_blocks: int = 512
+    block_size: int = 16
+    prefix_caching: bool = True
+    watermark: float = 0.01
+    num_speculative_tokens: int = 0  # guesses a step and sequence, if there is a proposer
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one step added to one continuation."""
+
+    request_id: str
+    index: int
+    tokens: list[SampledToken]
+    text: str  # empty as long as a character or a stop string may still be incomplete
+    finish_reason: str | None  # "stop" or "length" with the last one
+    num_cached_tokens: int = 0  # tokens of the prompt that were found computed
+
+
+@dataclass
+class Completion:
+    """A whole continuation, as `Engine.generate` returns it."""
+
+    ids: list[int]
+    text: str
+    tokens: list[SampledToken]
+    finish_reason: str
+
+
+class Engine:
+    """A model, its cache, its queues. Not to be shared by threads: see `async_engine`."""
+
+    def __init__(self, model: GPT | Llama, config: EngineConfig = EngineConfig(), tokenizer: Tokenizer | None = None,
+                 eos_ids: Iterable[int] = (), proposer: Proposer | None = None):
+        limits = config.scheduler
+        if limits.max_model_len > model.config.max_position_embeddings:
+            raise ValueError(f"max_model_len is {limits.max_model_len}, but the model has "
+                             f"{model.config.max_position_embeddings} positions: lower max_model_len")
+        self.config, self.tokenizer, self.eos_ids, self.proposer = config, tokenizer, tuple(eos_ids), proposer
+        self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark)
+        self.scheduler = Scheduler(limits, self.blocks)
+        self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks)
+        self.sampling, self.trace = Sampling(self.eos_ids), Trace()
+        self.num_drafted = self.num_accepted = 0
+        self._stopping: dict[Sequence, Stopping] = {}
+        self._drafts: dict[Sequence, Draft] = {}
+        self._numbers = itertools.count()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a request is not finished."""
+        return self.scheduler.has_work
+
+    def check_request(self, prompt: Ids[int], params: SamplingParams) -> None:
+        """ValueError if these can't be served, with nothing queued."""
+        vocab_size = self.runner.model.config.vocab_size
+        wrong = next((id for id in prompt if not 0 <= id < vocab_size), None)
+        if wrong is not None:
+            raise ValueError(f"the prompt has id {wrong}, but the vocabulary has {vocab_size} tokens")
+        named = [*params.logit_bias, *(params.allowed_token_ids or ())]
+        if named and max(named) >= vocab_size:
+            raise ValueError(f"logit_bias or allowed_token_ids has id {max(named)}, but the vocabulary has {vocab_size} "
+                             "tokens")
+        self.scheduler.check_request(prompt, params)
+        Stopping(params, self.eos_ids, self.tokenizer)
+
+    def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
+                    priority: int = 0) -> str:
+        """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served."""
+        request_id = f"request-{next(self._numbers)}" if request_id is None else request_id
+        if any(sequence.request_id == request_id for sequence in self._stopping):
+            raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
+        if isinstance(prompt, str):
+            if self.tokenizer is None:
+                raise ValueError("the prompt is text and the engine has no tokenizer: give ids")
+            prompt = self.tokenizer.encode(prompt).ids
+        self.check_request(prompt, params)
+        sequence = Sequence(request_id, list(prompt), params, priority=priority)
+        self.scheduler.add(sequence)
+        self._stopping[sequence] = Stopping(params, self.eos_ids, self.tokenizer)
+        return request_id
+
+    def abort(self, request_id: str) -> None:
+        """Stop a request and give up its blocks. One that has just ended is no error."""
+        for sequence in self.scheduler.abort(request_id):
+            self._forget(sequence)
+
+    def step(self) -> list[Output]:
+        """Compute one step and return what it added."""
+        self._propose()
+        step = self.scheduler.schedule()
+        rows = []
+        for item, logits in zip(step.scheduled, self.runner.run(step), strict=True):
+            self.blocks.commit(item.sequence, item.num_tokens - item.num_drafts)
+            if logits is not None:
+                rows += [(sequence, logits) for sequence in [item.sequence, *self._fork(item.sequence)]]
+        outputs, finished = [], []
+        for (sequence, _), tokens in zip(rows, self.sampling.choose(rows, self._drafts), strict=True):
+            output = self._advance(sequence, tokens)
+            outputs.append(output)
+            if output.finish_reason is not None:
+                self.scheduler.finish(sequence, output.finish_reason)
+                self._forget(sequence)
+                finished.append(sequence)
+        self.trace.record(step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
+        return outputs
+
+    def _fork(self, sequence: Sequence) -> list[Sequence]:
+        children = self.scheduler.fork(sequence)
+        for child in children:
+            self._stopping[child] = Stopping(child.params, self.eos_ids, self.tokenizer)
+        return children
+
+    def _propose(self) -> None:
+        """Guess at what follows each sequence that is past its prompt."""
+        self._drafts.clear()
+        if self.proposer is None:
+            return
+        for sequence in self.scheduler.running:
+            # The last token is never a draft: after it the model still says one of its own.
+            left = sequence.params.max_tokens - len(sequence.output_ids) - 1
+            count = min(self.config.num_speculative_tokens, left)
+            if sequence.num_uncomputed == 1 and sequence.output_ids and count > 0:
+                draft = self.proposer.propose(sequence, count, self.sampling.probabilities,
+                                              self.sampling.generator(sequence))
+                sequence.draft_ids, self._drafts[sequence] = list(draft.ids), draft
+
+    def _advance(self, sequence: Sequence, tokens: list[SampledToken]) -> Output:
+        """Append what was said, up to where the sequence ends."""
+        stopping, text, reason = self._stopping[sequence], "", None
+        num_accepted = len(tokens) - 1
+        for place, token in enumerate(tokens):
+            sequence.output_ids.append(token.id)
+            piece, reason = stopping.add(token.id)
+            text += piece
+            if reason is not None:
+                tokens = tokens[:place + 1]
+                break
+        if sequence.draft_ids:
+            self.num_drafted += len(sequence.draft_ids)
+            self.num_accepted += num_accepted
+            sequence.draft_ids = []
+            # Accepted drafts are in the cache already; what was written for refused ones will be written over.
+            self.blocks.commit(sequence, min(num_accepted, len(tokens) - 1))
+            self.blocks.shrink(sequence)
+        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens)
+
+    def _forget(self, sequence: Sequence) -> None:
+        self._stopping.pop(sequence, None)
+        self._drafts.pop(sequence, None)
+        self.sampling.forget(sequence)
+        if self.proposer is not None:
+            self.proposer.forget(sequence)
+
+    def generate(self, prompts: Iterable[str | Ids[int]], params: SamplingParams) -> list[list[Completion]]:
+        """Serve all prompts to their end: for each prompt, in order, its n completions."""
+        names = [self.add_request(prompt, params) for prompt in prompts]
+        parts: dict[tuple[str, int], list[Output]] = {(name, i): [] for name in names for i in range(params.n)}
+        while self.has_work:
+            for output in self.step():
+                parts[output.request_id, output.index].append(output)
+        return [[self._completion(parts[name, i]) for i in range(params.n)] for name in names]
+
+    @staticmethod
+    def _completion(outputs: list[Output]) -> Completion:
+        tokens = [token for output in outputs for token in output.tokens]
+        return Completion([token.id for token in tokens], "".join(output.text for output in outputs), tokens,
+                          outputs[-1].finish_reason)

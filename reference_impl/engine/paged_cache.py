@@ -1,0 +1,84 @@
+"""The numbers behind the block tables: one pool of blocks for keys and one for values in every layer.
+
+Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what; here blocks are written, copied
+and attended to. The tokens of all sequences of a step come end to end as one row, so no token is padding.
+
+Not here: the attention itself, which is in `kernels.paged_decode`, and the decisions.
+"""
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from reference_impl.engine.scheduler import Move
+from reference_impl.kernels.cache_write import store_kv
+from reference_impl.kernels.paged_decode import paged_attention
+from reference_impl.kernels.paged_prefill import paged_prefill
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the tokens of one step belong; the same for all layers. B sequences bring T tokens together."""
+
+    slot_mapping: Int[Tensor, "T"]  # block * block_size + offset of each token's place in the pool
+    block_tables: Int[Tensor, "B M"]  # filled up with -1
+    context_lens: Int[Tensor, "B"]  # tokens of each sequence so far, those of this step included
+    cu_seqlens_q: Int[Tensor, "B+1"]  # sequence b brings tokens cu_seqlens_q[b] up to cu_seqlens_q[b + 1]
+
+    @property
+    def decodes(self) -> bool:
+        """Whether every sequence brings one token."""
+        return len(self.slot_mapping) == len(self.context_lens)
+
+
+class PagedCache:
+    """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the device, and room on the host."""
+
+    def __init__(self, num_layers: int, num_blocks: int, block_size: int, num_kv_heads: int, head_dim: int,
+                 dtype: torch.dtype, device: torch.device | str = "cpu", num_host_blocks: int = 0):
+        shape = (num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim)
+        self.pool = torch.zeros(shape, dtype=dtype, device=device)
+        on_gpu = self.pool.device.type == "cuda"
+        self.host_pool = torch.zeros((*shape[:2], num_host_blocks, *shape[3:]), dtype=dtype, pin_memory=on_gpu)
+
+    @property
+    def bytes_per_block(self) -> int:
+        """Of keys and values in all layers."""
+        return self.pool[:, :, 0].numel() * self.pool.element_size()
+
+    def move(self, moves: list[Move]) -> None:
+        """Copy blocks, one after the other: a block may be given up by one move and filled by the next."""
+        for kind, source, target in moves:
+            from_pool = self.host_pool if kind == "in" else self.pool
+            to_pool = self.host_pool if kind == "out" else self.pool
+            to_pool[:, :, target] = from_pool[:, :, source].to(to_pool.device)
+
+    def layers(self, layout: Layout, window: int | None) -> list["PagedLayerCache"]:
+        """What the model takes as its `cache` for this step."""
+        return [PagedLayerCache(k, v, layout, window) for k, v in self.pool]
+
+
+class PagedLayerCache:
+    """One layer's pools in one step: a `layers.attention.PagedLayer`."""
+
+    length = 0
+
+    def __init__(self, k_cache: Float[Tensor, "N S K D"], v_cache: Float[Tensor, "N S K D"], layout: Layout,
+                 window: int | None):
+        self.k_cache, self.v_cache, self.layout, self.window = k_cache, v_cache, layout, window
+
+    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"]
+               ) -> Float[Tensor, "1 H T D"]:
+        """Write keys and values into their slots; then every query sees its own sequence up to itself."""
+        layout = self.layout
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)
+        store_kv(k, v, self.k_cache, self.v_cache, layout.slot_mapping)
+        scale = q.shape[-1] ** -0.5
+        if layout.decodes:
+            mixed = paged_attention(q, self.k_cache, self.v_cache, layout.block_tables, layout.context_lens, scale,
+                                    self.window)
+        else:
+            mixed = paged_prefill(q, self.k_cache, self.v_cache, layout.block_tables, layout.cu_seqlens_q,
+                                  layout.context_lens, scale, self.window)
+        return mixed.transpose(0, 1)[None]  # (1, H, T, D)

@@ -1,0 +1,80 @@
+"""One continuation of one request: its tokens, how many of them are in the cache, and which blocks hold those.
+
+A request for n continuations starts as one sequence; when its prompt is computed it is forked into n, which share the
+prompt's blocks (Kwon et al. 2023, section 4.4).
+
+    WAITING --admit--> RUNNING --last token--> FINISHED
+       ^                  |
+       +-----preempt------+      recompute: its blocks are given up; swap: they are moved to the host and back
+
+There is no state for prefill and none for decode. A sequence has `num_uncomputed` tokens that are not in the cache
+yet: many in a prompt, one after each sampled token. The scheduler gives it as many of them as fit into a step.
+"""
+import enum
+from collections.abc import Sequence as Ids
+from dataclasses import dataclass, field
+
+from reference_impl.generation.sampling_params import SamplingParams
+
+
+class Status(enum.Enum):
+    """Where a sequence is on its way."""
+
+    WAITING = "waiting"
+    SWAPPED = "swapped"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+@dataclass(eq=False)
+class Sequence:
+    """Tokens, blocks and state of one continuation. Identity is equality: two equal prompts are two sequences."""
+
+    request_id: str
+    prompt_ids: list[int]
+    params: SamplingParams
+    index: int = 0  # which of the request's n continuations
+    priority: int = 0  # larger is sooner
+    arrival: int = 0  # a running number: what came first is served first
+    output_ids: list[int] = field(default_factory=list)
+    draft_ids: list[int] = field(default_factory=list)  # guesses at the next tokens, to be verified in this step
+    block_table: list[int] = field(default_factory=list)  # block i holds tokens i * block_size and after
+    num_computed_tokens: int = 0  # how many tokens have their keys and values in those blocks
+    num_cached_tokens: int = 0  # of these, how many were found there at the last admission (prefix caching)
+    host_table: list[int] = field(default_factory=list)  # while swapped out: where its blocks lie on the host
+    num_forks: int = 0  # how many more continuations start from this one when its prompt is computed
+    num_preemptions: int = 0
+    steps_waited: int = 0
+    status: Status = Status.WAITING
+    finish_reason: str | None = None  # "stop", "length" or "abort"
+
+    @property
+    def id(self) -> str:
+        """The request and which of its continuations."""
+        return f"{self.request_id}/{self.index}"
+
+    @property
+    def ids(self) -> Ids[int]:
+        """Prompt and output so far."""
+        return self.prompt_ids + self.output_ids
+
+    @property
+    def num_tokens(self) -> int:
+        """Of prompt and output so far, drafts not counted."""
+        return len(self.prompt_ids) + len(self.output_ids)
+
+    @property
+    def num_uncomputed(self) -> int:
+        """Tokens that the model must still read before the next one can be sampled, drafts not counted."""
+        return self.num_tokens - self.num_computed_tokens
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more will be sampled."""
+        return self.status is Status.FINISHED
+
+    def fork(self, index: int) -> "Sequence":
+        """Another continuation of what is there so far. Its block table is made by `BlockManager.fork`."""
+        return Sequence(self.request_id, self.prompt_ids, self.params, index, self.priority, self.arrival,
+                        list(self.output_ids), num_computed_tokens=self.num_computed_tokens,
+                        num_cached_tokens=self.num_cached_tokens, status=self.status)

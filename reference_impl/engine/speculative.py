@@ -1,0 +1,141 @@
+"""Guess several tokens cheaply, let the model read them all in one pass, keep those that it might have said itself.
+
+Leviathan et al. 2023, section 2.3 and appendix A.1; Chen et al. 2023, theorem 1. A pass over k + 1 tokens costs little
+more than one over a single token where reading the weights is what takes the time. The distribution of what is said
+does not change:
+
+    keep guess x, drawn from q, with probability min(1, p(x) / q(x));
+    at the first one refused draw from max(p - q, 0), made to sum to one, and stop;
+    if all are kept draw one more from p after the last.
+
+Greedy sampling is the case in which p is all on one token: a guess is kept if it is that token.
+
+Here: the rule, and two that guess. `NgramProposer` looks where the last tokens stood before; `DraftProposer` asks a
+smaller model.
+"""
+from collections.abc import Callable
+from collections.abc import Sequence as Ids
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from reference_impl.engine.sequence import Sequence
+from reference_impl.generation.cache import PreallocatedCache
+from reference_impl.models.gpt import GPT
+from reference_impl.models.llama import Llama
+
+Probabilities = Callable[[Sequence, Float[Tensor, "R V"], Ids[Ids[int]]], Float[Tensor, "R V"]]
+"""From logits after a sequence's prompt and each of these outputs to what its request samples from."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Guessed ids, and the distribution that each was drawn from; None if they were not drawn, but certain."""
+
+    ids: list[int]
+    q: Float[Tensor, "R V"] | None = None
+
+
+class Proposer(Protocol):
+    """Who guesses."""
+
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+                ) -> Draft:
+        """At most `count` guesses at what follows the sequence."""
+        ...
+
+    def forget(self, sequence: Sequence) -> None:
+        """The sequence has finished."""
+        ...
+
+
+def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | None) -> list[int]:
+    """The tokens that are said: guesses up to the first refused one, then one of the model's own.
+
+    p[i] is the model's distribution after i guesses, so there is one row more than guesses. Without q each guess
+    counts as drawn with certainty. Without a generator every p is all on one token, and nothing is drawn.
+    """
+    if generator is None:
+        best = p.argmax(-1).tolist()
+        kept = next((i for i, guess in enumerate(draft.ids) if guess != best[i]), len(draft.ids))
+        return best[:kept + 1]
+    said: list[int] = []
+    for i, guess in enumerate(draft.ids):
+        q = draft.q[i] if draft.q is not None else torch.nn.functional.one_hot(torch.tensor(guess), p.shape[-1]).to(p)
+        if torch.rand((), generator=generator, dtype=torch.float64) * q[guess] < p[i, guess]:
+            said.append(guess)
+            continue
+        left = (p[i] - q).clamp(min=0)
+        return [*said, int(torch.multinomial(left / left.sum(), 1, generator=generator))]
+    return [*said, int(torch.multinomial(p[len(draft.ids)], 1, generator=generator))]
+
+
+class NgramProposer:
+    """Find the last tokens earlier in the text and guess that what followed then follows now (prompt lookup).
+
+    It costs nothing, and is right where an answer repeats its prompt: summaries, code, corrections.
+    """
+
+    def __init__(self, longest: int = 3, shortest: int = 1):
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
+        self.longest, self.shortest = longest, shortest
+
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+                ) -> Draft:
+        """What followed the latest earlier place of the longest run that is found."""
+        ids = sequence.ids
+        for size in range(min(self.longest, len(ids) - 1), self.shortest - 1, -1):
+            start = _last_place(ids, size)
+            if start is not None:
+                return Draft(list(ids[start + size:start + size + count]))
+        return Draft([])
+
+    def forget(self, sequence: Sequence) -> None:
+        """Nothing is kept."""
+
+
+def _last_place(ids: Ids[int], size: int) -> int | None:
+    """Where the last `size` ids stood last before they stand at the end."""
+    tail = ids[-size:]
+    return next((start for start in range(len(ids) - size - 1, -1, -1) if ids[start:start + size] == tail), None)
+
+
+class DraftProposer:
+    """A smaller model with the same vocabulary, each sequence with a contiguous cache of its own."""
+
+    def __init__(self, model: GPT | Llama):
+        self.model = model.eval()
+        self._caches: dict[Sequence, list[PreallocatedCache]] = {}
+
+    @torch.inference_mode()
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+                ) -> Draft:
+        """Sample `count` tokens, one after the other, with the request's own sampling parameters."""
+        ids = list(sequence.ids)
+        longest = self.model.config.max_position_embeddings
+        count = min(count, longest - len(ids))
+        if count < 1:
+            return Draft([])
+        if sequence not in self._caches:
+            self._caches[sequence] = [PreallocatedCache(longest) for _ in self.model.blocks]
+        cache = self._caches[sequence]
+        # The cache may end with guesses that were refused: what is kept is what the text begins with.
+        known = min(cache[0].length, sequence.num_tokens - 1)
+        drawn = []
+        for _ in range(count):
+            for layer in cache:
+                layer.length = known
+            logits = self.model(torch.tensor([ids[known:]]), cache=cache)[:, -1]
+            q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0]
+            known = len(ids)
+            drawn.append(q)
+            ids.append(int(q.argmax()) if generator is None else int(torch.multinomial(q, 1, generator=generator)))
+        return Draft(ids[sequence.num_tokens:], torch.stack(drawn))
+
+    def forget(self, sequence: Sequence) -> None:
+        """Give up its cache."""
+        self._caches.pop(sequence, None)

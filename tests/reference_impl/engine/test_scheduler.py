@@ -1,0 +1,186 @@
+"""The policy by cases, and by a machine of states that looks for a run of events which breaks it."""
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from reference_impl.engine.block_manager import BlockManager
+from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
+from reference_impl.engine.sequence import Sequence, Status
+from reference_impl.generation.sampling_params import SamplingParams
+
+
+def make(num_blocks=16, block_size=4, **config):
+    config = {"max_num_seqs": 4, "max_num_batched_tokens": 8, "max_model_len": 64, **config}
+    return Scheduler(SchedulerConfig(**config), BlockManager(num_blocks, block_size, watermark=0.0))
+
+
+def request(name, num_prompt, max_tokens=8, n=1, priority=0, first_id=0):
+    return Sequence(name, list(range(first_id, first_id + num_prompt)), SamplingParams(max_tokens=max_tokens, n=n),
+                    priority=priority)
+
+
+def compute(scheduler, step):
+    """What the engine does after the model: commit, fork, append a token, finish at max_tokens."""
+    for sequence, num_tokens, num_drafts in step.scheduled:
+        samples = num_tokens - num_drafts == sequence.num_uncomputed
+        scheduler.blocks.commit(sequence, num_tokens - num_drafts)
+        scheduler.blocks.shrink(sequence)
+        if samples:
+            for item in [sequence, *scheduler.fork(sequence)]:
+                item.output_ids.append(1000 + item.index)
+                if len(item.output_ids) >= item.params.max_tokens:
+                    scheduler.finish(item, "length")
+
+
+def plan(step):
+    return [(item.sequence.request_id, item.num_tokens) for item in step.scheduled]
+
+
+def test_a_long_prompt_is_cut_into_chunks_and_decoding_goes_on_beside_it():
+    scheduler = make()
+    scheduler.add(request("short", 3))
+    compute(scheduler, scheduler.schedule())
+    scheduler.add(request("long", 20, first_id=100))
+    steps = []
+    for _ in range(3):
+        steps.append(plan(step := scheduler.schedule()))
+        compute(scheduler, step)
+    assert steps == [[("short", 1), ("long", 7)], [("short", 1), ("long", 7)], [("short", 1), ("long", 6)]]
+
+
+def test_a_preempted_request_starts_again_where_its_tokens_end():
+    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=16)
+    first, second = request("first", 7), request("second", 7, first_id=100)
+    scheduler.add(first)
+    scheduler.add(second)
+    for _ in range(2):
+        compute(scheduler, scheduler.schedule())
+    step = scheduler.schedule()
+    assert step.preempted == [second] and plan(step) == [("first", 1)]
+    assert second.status is Status.WAITING and len(second.output_ids) == 2 and second.num_computed_tokens == 0
+    compute(scheduler, step)
+    while not first.is_finished:
+        compute(scheduler, scheduler.schedule())
+    step = scheduler.schedule()
+    assert step.admitted == [second] and second.num_uncomputed + second.num_computed_tokens == 9
+
+
+def test_with_room_on_the_host_a_preempted_request_computes_nothing_again():
+    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=16, num_host_blocks=4)
+    first, second = request("first", 7), request("second", 7, first_id=100)
+    scheduler.add(first)
+    scheduler.add(second)
+    for _ in range(2):
+        compute(scheduler, scheduler.schedule())
+    table = list(second.block_table)
+    step = scheduler.schedule()
+    assert second.status is Status.SWAPPED
+    assert [(m.kind, m.source) for m in step.moves if m.kind == "out"] == [("out", block) for block in table]
+    compute(scheduler, step)
+    while second.status is Status.SWAPPED:
+        compute(scheduler, step := scheduler.schedule())
+        scheduler.check()
+    assert [item.num_tokens for item in step.scheduled if item.sequence is second] == [1]
+    assert [m.kind for m in step.moves] == ["in"] * len(table)
+
+
+def test_a_request_that_does_not_fit_holds_up_those_behind_it():
+    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=16)
+    scheduler.add(request("running", 7, max_tokens=4))
+    compute(scheduler, scheduler.schedule())
+    scheduler.add(request("large", 11, max_tokens=1, first_id=100))
+    scheduler.add(request("small", 2, max_tokens=1, first_id=200))
+    assert plan(scheduler.schedule()) == [("running", 1)]
+
+
+def test_higher_priority_is_admitted_first_and_waiting_long_enough_makes_up_for_it():
+    scheduler = make(max_num_seqs=1, patience=3)
+    scheduler.add(request("low", 2, max_tokens=1))
+    scheduler.add(request("high", 2, max_tokens=1, priority=1, first_id=50))
+    step = scheduler.schedule()
+    assert plan(step) == [("high", 2)]
+    order = []
+    for number in range(5):
+        compute(scheduler, step)
+        scheduler.add(request(f"high {number}", 2, max_tokens=1, priority=1, first_id=100 * number))
+        step = scheduler.schedule()
+        order += [name for name, _ in plan(step)]
+    assert "low" in order
+
+
+def test_drafts_take_no_block_that_another_would_be_preempted_for():
+    scheduler = make(num_blocks=3, block_size=4, max_num_batched_tokens=16)
+    item = request("a", 3, max_tokens=4)
+    scheduler.add(item)
+    compute(scheduler, scheduler.schedule())
+    item.draft_ids = [5, 6, 7]
+    scheduler.blocks._free.clear()
+    step = scheduler.schedule()
+    assert step.scheduled[0].num_tokens == 1 and item.draft_ids == []
+
+
+@pytest.mark.parametrize(("sequence", "words"), [
+    (request("a", 0), "no token"),
+    (request("a", 60), "60 tokens and max_tokens is 8, 68 together, but this model is served with 64"),
+    (request("a", 20, max_tokens=30), "50 tokens need 13 blocks of 4, but the cache has 12"),
+    (request("a", 2, n=5), "n is 5, but at most 4"),
+])
+def test_what_could_never_run_is_refused(sequence, words):
+    with pytest.raises(ValueError, match=words):
+        make(num_blocks=12).add(sequence)
+
+
+class Machine(RuleBasedStateMachine):
+    """Requests come, are aborted, and steps are computed, in any order; a failing run is printed as its events."""
+
+    def __init__(self):
+        super().__init__()
+        self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
+                              patience=20)
+        self.requests = []
+
+    @rule(num_prompt=st.integers(1, 9), max_tokens=st.integers(1, 7), n=st.integers(1, 3),
+          priority=st.integers(0, 1), first_id=st.integers(0, 1))
+    def add(self, **arguments):
+        item = request(str(len(self.requests)), **arguments)
+        self.scheduler.add(item)
+        self.requests.append(item)
+
+    @rule(host=st.sampled_from([0, 6]))
+    @precondition(lambda self: not self.requests)
+    def choose_host(self, host):
+        self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
+                              patience=20, num_host_blocks=host)
+
+    @rule()
+    def step(self):
+        step = self.scheduler.schedule()
+        assert step.num_tokens <= 6
+        assert not self.scheduler.has_work or step.scheduled, "there is work and nothing is done"
+        written = [(s.block_table[p // 2], p % 2) for s, count, _ in step.scheduled
+                   for p in range(s.num_computed_tokens, s.num_computed_tokens + count)]
+        assert len(set(written)) == len(written), "two tokens go into one slot"
+        assert all(self.scheduler.blocks.ref_counts[block] == 1 for block, _ in written), "a shared block is written"
+        compute(self.scheduler, step)
+
+    @precondition(lambda self: self.requests)
+    @rule(which=st.integers(0, 1000))
+    def abort(self, which):
+        self.scheduler.abort(self.requests[which % len(self.requests)].request_id)
+
+    @invariant()
+    def every_block_is_accounted_for(self):
+        self.scheduler.check()
+
+    def teardown(self):
+        for _ in range(600):
+            if not self.scheduler.has_work:
+                break
+            self.step()
+        assert not self.scheduler.has_work, "a request starves"
+        assert self.scheduler.blocks.num_free_blocks == 9
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
