@@ -1,6 +1,6 @@
 """Train a reader of spellings, letters to phonemes, on CMUdict; hold it beside two tables of letters.
 
-    PYTHONPATH=. python bench/trained/spelling.py [--steps 1500]
+    python bench/trained/spelling.py [--steps 1500]
 
 An LSTM encoder-decoder with attention (`models/seq2seq.py`). One word in fifty, chosen by a hash of its spelling, is
 held out with all its ways to be spoken; an answer is exact if it is one of them, stress marks included. Writes

@@ -1,6 +1,6 @@
 """Rankings: how early the documents stand that answer a query.
 
-Thakur et al. 2021 (BEIR), section 3.2: nDCG@10 is the measure to compare by; recall@k and MRR@k beside it. nDCG is
+Thakur et al. 2021 (BEIR): nDCG@10 is the measure to compare by; recall@k and MRR@k beside it. nDCG is
 that of `trec_eval`: Järvelin and Kekäläinen 2002 with the grade itself as gain and log2(rank + 1) as discount.
 
 Not here: searching (see `models.pooling`), MAP, significance.

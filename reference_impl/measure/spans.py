@@ -1,6 +1,6 @@
 """Entities in tagged text: which spans the tags name, and how many of them were found exactly.
 
-Tjong Kim Sang and De Meulder 2003, section 2.3 (CoNLL): an entity counts as right only if its kind and both ends are.
+Tjong Kim Sang and De Meulder 2003, section 2 (CoNLL): an entity counts as right only if its kind and both ends are.
 Tags are B-X for an entity's first word, I-X for the others, O for the rest. A model may write what no one would, and
 the shared task's program `conlleval` reads that so: an I-X that follows O, or an entity of another kind, begins one.
 

@@ -67,7 +67,7 @@ class Highway(nn.Module):
     def __init__(self, size: int):
         super().__init__()
         self.change, self.gate = nn.Linear(size, size), nn.Linear(size, size)
-        nn.init.constant_(self.gate.bias, -2.0)  # at first nearly everything passes (Kim et al. 2016, section 4.1)
+        nn.init.constant_(self.gate.bias, -2.0)  # negative, so that at first nearly everything passes
 
     def forward(self, x: Float[Tensor, "*B C"]) -> Float[Tensor, "*B C"]:
         """Of the same size as x."""

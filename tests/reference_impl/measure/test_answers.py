@@ -8,7 +8,8 @@ from reference_impl.measure.metrics import MetricError
 # What the program released with SQuAD (its copy in transformers 2, `squad_metrics.py`) made of each.
 NORMAL = {"The bank of the river.": "bank of river", "a river's  bank": "rivers bank", "bank": "bank",
           "An answer, the answer": "answer answer", "": "", "the": "", "theatre a-an": "theatre aan",
-          "U.S. $1,000": "us 1000", "bank bank river": "bank bank river", "Ünïcode «the» bank": "ünïcode « » bank",
+          "U.S. $1,000": "us 1000", "bank bank river": "bank bank river",
+          "Ünïcode «the» bank": "ünïcode « » bank",
           "THE BANK OF\tA RIVER": "bank of river"}
 F1 = [("The bank of the river.", "a river's  bank", .4), ("The bank of the river.", "bank", .5),
       ("The bank of the river.", "bank bank river", .6667), ("The bank of the river.", "Ünïcode «the» bank", .2857),

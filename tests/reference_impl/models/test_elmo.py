@@ -46,7 +46,7 @@ def test_patterns_are_the_largest_values_of_torchs_convolutions(parity, config):
     x = model.embedding(characters).flatten(0, 1).transpose(1, 2)  # (words, channels, W)
     expected = []
     for (width, number), linear in zip(config.filters, model.filters, strict=True):
-        kernel = linear.weight.view(number, width, config.character_size).transpose(1, 2)  # torch: channels before width
+        kernel = linear.weight.view(number, width, config.character_size).transpose(1, 2)  # torch: channels first
         expected.append(conv1d(x, kernel, linear.bias).max(-1).values.relu())
     parity.assert_close(model.patterns(characters).flatten(0, 1), torch.cat(expected, dim=1))
 
@@ -82,11 +82,11 @@ def test_each_direction_is_a_stack_of_torchs_projected_lstms_with_residuals_from
             x = model.words(characters[row:row + 1, :length])
             parity.assert_close(layers[0, row, :length].chunk(2, -1)[half], x[0])
             for number, cell in enumerate(cells):
-                lstm = nn.LSTM(config.word_size, config.cell_size, proj_size=config.word_size, batch_first=True).double()
+                lstm = nn.LSTM(config.word_size, config.cell_size, proj_size=config.word_size, batch_first=True)
                 weights = [cell.input.weight, cell.recurrent.weight, cell.input.bias,
                            torch.zeros_like(cell.input.bias), cell.projection.weight]
                 names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hr_l0")
-                lstm.load_state_dict(dict(zip(names, weights, strict=True)))
+                lstm.double().load_state_dict(dict(zip(names, weights, strict=True)))
                 out = lstm(x.flip(1))[0].flip(1) if backward else lstm(x)[0]
                 x = out + x if number else out
                 parity.assert_close(layers[number + 1, row, :length].chunk(2, -1)[half], x[0])
@@ -122,7 +122,8 @@ def test_the_joint_loss_is_the_sum_of_both_directions_and_its_gradient_reaches_e
     labels = torch.tensor([[1, 2, 3, 4, 5], [5, 3, -100, -100, -100]])
     terms = bidirectional_lm(model, {"characters": characters, "mask": mask, "labels": labels})
     after, before = model(characters, mask)
-    expected = (cross_entropy(after[0, :4], labels[0, 1:], reduction="sum") + cross_entropy(after[1, :1], labels[1, 1:2])
+    expected = (cross_entropy(after[0, :4], labels[0, 1:], reduction="sum")
+                + cross_entropy(after[1, :1], labels[1, 1:2])
                 + cross_entropy(before[0, 1:], labels[0, :4], reduction="sum")
                 + cross_entropy(before[1, 1:2], labels[1, :1]))
     parity.assert_close(terms.total, expected)

@@ -55,8 +55,7 @@ def torchs_logits(model, source, lengths, target):
 
 
 @pytest.mark.parametrize("settings, lengths, num_targets", TINY)
-def test_logits_loss_and_gradients_are_those_of_the_papers_equations_in_torchs_operators(ragged, parity, settings, lengths,
-                                                                                     num_targets):
+def test_logits_loss_and_gradients_are_those_of_the_papers_equations(ragged, parity, settings, lengths, num_targets):
     model = made(settings)
     source, mask = ragged(settings["source_vocab_size"], lengths)
     target, _ = ragged(settings["target_vocab_size"], [num_targets] * len(lengths))
