@@ -9,6 +9,7 @@
     attention      scaled dot-product; multi-head, grouped-query, multi-query
     norms          LayerNorm, RMSNorm
     feed_forward   ReLU, GELU in both forms, GeGLU, SwiGLU
+    lora           a low-rank update beside a trained matrix
 
 Letters in shapes: B sequences, T queries or tokens, S keys, C width of a token, H heads, K heads of keys and values,
 D width of a head, F width inside the feed-forward, V entries of the vocabulary.
