@@ -58,7 +58,8 @@ def _check_archive(path: Path) -> None:
         if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(p.file_size for p in parts) > size:
             raise WeightsError(f"{path} is a compressed zip archive: PyTorch writes its parts as they are, and a "
                                "compressed one can fill the memory")
-        pickles = [part for part in parts if part.filename.endswith(".pkl")]
+        # torch takes a part's name in capitals for the same name, and of two parts of one name its own choice.
+        pickles = [part for part in parts if part.filename.lower().endswith(".pkl")]
         if len(pickles) != 1 or not pickles[0].filename.endswith("/data.pkl"):
             raise WeightsError(f"{path} holds the pickles {[p.filename for p in pickles]}: one data.pkl is expected")
         program = archive.read(pickles[0])

@@ -1,8 +1,9 @@
 """Read and write a model's weights as safetensors: one file, or several with an index.
 
 The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype, shape and offsets of each
-tensor, then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it; here is what
-lies around it: which file a folder means, how to cut a model into shards, and errors that say what is wrong.
+tensor, then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it and checks sizes
+and offsets; here is what lies around it: which file a folder means, how to cut a model into shards, errors that say
+what is wrong, and two things that the library lets pass, a name that is there twice and thousands of dimensions.
 
 Not here: GGUF, PyTorch's pickles.
 """
@@ -18,16 +19,38 @@ from reference_impl.weights.shards import WeightsError, read_json, read_shards
 __all__ = ["INDEX", "SINGLE", "WeightsError", "read_file", "read_json", "read_weights", "write_weights"]
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+MAX_HEADER = 100_000_000
+"""The format's own limit."""
+MAX_DIMENSIONS = 64
+"""Torch's own."""
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
     """Every tensor of one safetensors file."""
     try:
+        _check_header(path)
         return load_file(path)
     except FileNotFoundError:
         raise WeightsError(f"{path} does not exist") from None
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WeightsError(f"{path} is damaged or not a safetensors file: {error}") from None
+
+
+def _check_header(path: Path) -> None:
+    """ValueError for a header that is longer than the file or the format allows, or says a thing twice."""
+    def once(pairs: list) -> dict:
+        if len(pairs) != len({name for name, _ in pairs}):
+            raise ValueError("a name in its header is there twice")
+        return dict(pairs)
+
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(path.stat().st_size - 8, MAX_HEADER):
+            raise ValueError(f"its header is said to have {length:,} bytes; the file has {path.stat().st_size:,}")
+        header = json.loads(stream.read(length), object_pairs_hook=once)
+    for name, entry in header.items():
+        if name != "__metadata__" and len(entry["shape"]) > MAX_DIMENSIONS:
+            raise ValueError(f"{name!r} is said to have {len(entry['shape']):,} dimensions")
 
 
 def read_weights(folder: Path | str) -> dict[str, Tensor]:

@@ -105,11 +105,12 @@ def test_a_zip_bomb_is_refused_by_its_table(tmp_path):
         read_weights(tmp_path)
 
 
-def test_a_second_pickle_is_refused(tmp_path):
-    content = saved(TENSORS)
-    stream = io.BytesIO(content)
+@pytest.mark.parametrize("name", ["archive/constants.pkl", "archive/data.pkl", "ARCHIVE/DATA.PKL"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_second_pickle_that_torch_might_take_for_the_first_is_refused(tmp_path, name):
+    stream = io.BytesIO(saved(TENSORS))
     with zipfile.ZipFile(stream, "a") as archive:
-        archive.writestr("archive/constants.pkl", b"x")
+        archive.writestr(name, b"x")
     (tmp_path / SINGLE).write_bytes(stream.getvalue())
     with pytest.raises(WeightsError, match="one data.pkl is expected"):
         read_weights(tmp_path)
