@@ -6,7 +6,7 @@ can change it or make it part of a stop string.
 Not here: choosing tokens (see `sampler`), cutting prompts.
 """
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from reference_impl.generation.sampling_params import GenerationError, SamplingParams
 
@@ -14,6 +14,8 @@ Reason = Literal["stop", "length"]
 BROKEN = "\ufffd"  # what `decode` writes for bytes that are no character yet
 
 
+@runtime_checkable
+@runtime_checkable
 class Decoder(Protocol):
     """What is needed of a tokenizer."""
 
