@@ -69,7 +69,8 @@ class Log:
             self.tables = [Table(folder / f"{name}.csv", done) for name in ("training", "evaluation")]
             evaluated = {row["step"]: row for row in self.tables[1].rows}
             self.history = [row | evaluated.get(row["step"], {}) for row in self.tables[0].rows]
-            self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1)
+            self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1,
+                                       filename_suffix=f".{done:08d}")  # files of one second would share a name
         on_terminal = progress and sys.stderr.isatty()
         self.bar = tqdm(total=num_steps, initial=done, unit="step", file=sys.stderr) if on_terminal else None
         self.line_every = max(num_steps // 10, 1) if progress and not on_terminal else None

@@ -1,0 +1,135 @@
+"""Fine-tuning: a pretrained body under a new head, a few times over a small set of labelled examples.
+
+Devlin et al. 2019, section 4.1 and appendix A.3 (two to four epochs, a small rate, a warm-up over the first tenth);
+Howard and Ruder 2018, section 3.2 (rates by layer: what lies lower is more general and should change less).
+
+    result = fine_tune(model, sequence_loss, examples, collate, FineTuningConfig(learning_rate=2e-5))
+
+`examples` is any sequence, `collate` makes a batch of some of them. An epoch meets each example once, in an order
+drawn anew from the seed and the epoch's number.
+
+Not here: the loop (see `loop`), low-rank adapters (see `layers`).
+"""
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from reference_impl.models.bert_tasks import sentence_vectors
+from reference_impl.models.heads import similarity
+from reference_impl.objectives.batches import model_inputs
+from reference_impl.objectives.terms import Terms, mean_terms, token_terms
+from reference_impl.training.loop import Batch, TrainingConfig, TrainingResult, train
+from reference_impl.training.optimizer import Groups, decay_groups
+
+
+@dataclass(frozen=True)
+class FineTuningConfig:
+    """How to fine-tune. `body` is the name of the pretrained part within the model."""
+
+    learning_rate: float = 2e-5
+    epochs: int = 3
+    batch_size: int = 16
+    warmup_share: float = 0.1
+    weight_decay: float = 0.01
+    head_scale: float = 1.0  # how many times the body's rate the head learns at
+    layer_decay: float = 1.0  # each layer learns at so many times the rate of the one above it
+    freeze_body: bool = False
+    body: str = "bert"
+    seed: int = 0
+
+
+def layer_of(name: str) -> int | None:
+    """The number of the layer that a parameter of a body belongs to, from its name; None for none."""
+    numbers = [int(part) for part in name.split(".") if part.isdigit()]
+    return numbers[0] if numbers else None
+
+
+def fine_tuning_groups(model: nn.Module, config: FineTuningConfig) -> Groups:
+    """Groups with their `scale`: the head's, then each layer's from the top down; embeddings lie below the lowest.
+
+    What is in no layer and comes after them all (a pooler, a last norm) learns as the top layer does.
+    """
+    body = model.get_submodule(config.body)
+    num_layers = 1 + max((number for name, _ in body.named_parameters() if (number := layer_of(name)) is not None),
+                         default=-1)
+    scale_of = {}
+    for name, parameter in body.named_parameters():
+        layer = layer_of(name)
+        if layer is None:
+            layer = -1 if "embedding" in name else num_layers - 1
+        scale_of[id(parameter)] = config.layer_decay ** (num_layers - 1 - layer)
+    groups = {}
+    for group in decay_groups(model, config.weight_decay):
+        for parameter in group["params"]:
+            scale = scale_of.get(id(parameter), config.head_scale)
+            groups.setdefault((scale, group["weight_decay"]), []).append(parameter)
+    return [{"params": parameters, "scale": scale, "weight_decay": weight_decay}
+            for (scale, weight_decay), parameters in sorted(groups.items(), key=lambda item: item[0], reverse=True)]
+
+
+def epoch_batches(num_examples: int, batch_size: int, seed: int) -> Callable[[int], list[int]]:
+    """A function from a batch's number to the places of its examples; the last of an epoch may be smaller."""
+    per_epoch = math.ceil(num_examples / batch_size)
+
+    def places(number: int) -> list[int]:
+        epoch, place = divmod(number, per_epoch)
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        order = torch.randperm(num_examples, generator=generator)
+        return order[place * batch_size:(place + 1) * batch_size].tolist()
+    return places
+
+
+def fine_tune(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], examples: Sequence[Any],
+              collate: Callable[[list[Any]], Batch], config: FineTuningConfig,
+              evaluate: Callable[[nn.Module], dict[str, float]] | None = None, folder: Path | str | None = None,
+              progress: bool = True) -> TrainingResult:
+    """Train a body and its head on examples, the rate falling to zero in a line; evaluate after each epoch.
+
+    With `freeze_body` the body's parameters require no gradient from here on, and its dropout still draws.
+    Raises ValueError without examples.
+    """
+    if not examples:
+        raise ValueError("no examples to fine-tune on: give at least one")
+    if config.freeze_body:
+        model.get_submodule(config.body).requires_grad_(False)
+    places = epoch_batches(len(examples), config.batch_size, config.seed)
+    per_epoch = math.ceil(len(examples) / config.batch_size)
+    num_steps = config.epochs * per_epoch
+    training = TrainingConfig(num_steps=num_steps, learning_rate=config.learning_rate, schedule="linear",
+                              warmup_steps=round(config.warmup_share * num_steps), weight_decay=config.weight_decay,
+                              eval_every=per_epoch, checkpoint_every=per_epoch, seed=config.seed)
+    return train(model, objective, lambda number: collate([examples[place] for place in places(number)]), training,
+                 evaluate, folder, progress, groups=lambda module: fine_tuning_groups(module, config))
+
+
+def label_loss(model: nn.Module, batch: Batch) -> Terms:
+    """Cross-entropy of `labels` under the model's logits: a label a text or pair (B,), or one a token (B, T)."""
+    return token_terms(model(batch["ids"], **model_inputs(batch)), batch["labels"])
+
+
+def span_loss(model: nn.Module, batch: Batch) -> Terms:
+    """Cross-entropy of where the answer starts and ends, `labels` (B, 2): two terms an example.
+
+    Padding can't be an answer: its logits are the lowest there are.
+    """
+    starts, ends = model(batch["ids"], **model_inputs(batch))  # (B, T) each
+    logits = torch.stack((starts, ends), dim=1).masked_fill(~batch["mask"][:, None], torch.finfo(starts.dtype).min)
+    return token_terms(logits, batch["labels"])  # (B, 2, T)
+
+
+def similarity_loss(model: nn.Module, batch: Batch, scale: float = 20.0) -> Terms:
+    """Each text should be nearer to its partner than to the batch's other partners: cross-entropy over cosines.
+
+    Henderson et al. 2017, section 4.4; Reimers and Gurevych's program multiplies the cosines by 20. A batch has `ids`
+    and `mask`, and `other_ids` and `other_mask` of the partners in the same order. `model.bert` makes the vectors.
+    """
+    one = sentence_vectors(model.bert, batch["ids"], batch["mask"])  # (B, C)
+    other = sentence_vectors(model.bert, batch["other_ids"], batch["other_mask"])  # (B, C)
+    places = torch.arange(len(one), device=one.device)
+    return mean_terms(cross_entropy(scale * similarity(one, other), places, reduction="none"))
