@@ -4,7 +4,7 @@ GPT-1: Radford et al. 2018, section 3.1 and 4.1. GPT-2: Radford et al. 2019, sec
 of each sublayer, one more stands at the end). GPT-3: Brown et al. 2020, section 2.1 and table 2.1: GPT-2's block,
 larger.
 
-Not here: GPT-3's alternating sparse attention, heads for GPT-1's tasks, generating (see `generation`).
+Not here: GPT-3's alternating sparse attention, GPT-1's tasks (see `gpt_tasks`), generating (see `generation`).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
