@@ -105,7 +105,7 @@ class Substrings:
         self.number_of: dict[str, int] = defaultdict(itertools.count().__next__)
         numbers: list[int] = []
         for word in words:
-            numbers += [self.number_of[word[start:end]] for start, end in _spans(len(word), longest)]
+            numbers += map(self.number_of.__getitem__, map(word.__getitem__, _slices(len(word), longest)))
         self.number = np.array(numbers, dtype=np.int64)                                                  # (S,)
         self.codes = np.full(len(lengths) + lengths.sum(), NUM_CODES - 1)  # the character at each place
         self.codes[np.delete(np.arange(len(self.codes)), self.last)] = [ord(c) for word in words for c in word]
@@ -116,11 +116,14 @@ def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
     names, number = list(substrings.number_of), substrings.number
     occurrences = np.bincount(number).tolist()
     counts = np.bincount(number, substrings.counts[substrings.word]).tolist()
-    followed = np.unique(number * NUM_CODES + substrings.codes[substrings.target])
-    num_followers = np.bincount(followed // NUM_CODES).tolist()
+    follower = substrings.codes[substrings.target]                                                       # (S,)
+    one, several = np.empty(len(names), dtype=np.int64), np.zeros(len(names), dtype=bool)
+    one[number] = follower  # of each substring's followers any one; then: is there another?
+    several[number[follower != one[number]]] = True
+    goes_on = several.tolist()
     characters = [(int(counts[i]), name) for i, name in enumerate(names) if len(name) == 1]
     longer = [(occurrences[i] * len(name), name) for i, name in enumerate(names)
-              if num_followers[i] > 1 and len(name) > 1]
+              if goes_on[i] and len(name) > 1]
     weights = [*sorted(characters, reverse=True), *sorted(longer, reverse=True)[:max_seeds - len(characters)]]
     log_total = math.log(sum(weight for weight, _ in weights))
     return {piece: math.log(weight) - log_total for weight, piece in weights}
@@ -248,14 +251,14 @@ class Lattice:
 
 
 @functools.lru_cache(maxsize=4096)
-def _spans(length: int, longest: int) -> list[tuple[int, int]]:
-    """Start and end of every substring of at most `longest` characters of a word of `length`."""
-    return [(start, end) for start in range(length) for end in range(start + 1, min(length, start + longest) + 1)]
+def _slices(length: int, longest: int) -> list[slice]:
+    """Every substring of at most `longest` characters of a word of `length`."""
+    return [slice(start, end) for start in range(length) for end in range(start + 1, min(length, start + longest) + 1)]
 
 
 @functools.lru_cache(maxsize=4096)
 def _span_array(length: int, longest: int) -> Int[np.ndarray, "S 2"]:
-    return np.array(_spans(length, longest), dtype=np.int64).reshape(-1, 2)
+    return np.array([(one.start, one.stop) for one in _slices(length, longest)], dtype=np.int64).reshape(-1, 2)
 
 
 def _log_sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:

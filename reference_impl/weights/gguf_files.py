@@ -27,7 +27,8 @@ from reference_impl.weights.gguf_blocks import BLOCK_TYPES, BlockType, dequantiz
 from reference_impl.weights.shards import WeightsError
 
 STRING, ARRAY = 8, 9
-NUMBERS = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
+NUMBERS = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8",
+           12: "<f8"}
 """Types of values by their number in the file."""
 MAX_DIMENSIONS = 4
 SMALLEST_VALUE, SMALLEST_TENSOR = 8 + 4 + 1, 8 + 4 + 8 + 4 + 8

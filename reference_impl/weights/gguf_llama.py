@@ -24,15 +24,17 @@ from reference_impl.weights.shards import WeightsError
 
 Model = TypeVar("Model", bound=nn.Module)
 
-KEYS = {"hidden_size": "embedding_length", "intermediate_size": "feed_forward_length", "num_hidden_layers": "block_count",
-        "num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv",
+KEYS = {"hidden_size": "embedding_length", "intermediate_size": "feed_forward_length",
+        "num_hidden_layers": "block_count", "num_attention_heads": "attention.head_count",
+        "num_key_value_heads": "attention.head_count_kv",
         "head_dim": "attention.key_length", "max_position_embeddings": "context_length",
         "rms_norm_eps": "attention.layer_norm_rms_epsilon", "rope_theta": "rope.freq_base"}
 """What config.json calls them, and what the table does, after "llama."."""
 MAY_BE_MISSING = {"num_key_value_heads", "head_dim", "rope_theta"}
 
 NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
-         "blk.*.attn_norm": "model.layers.*.input_layernorm", "blk.*.ffn_norm": "model.layers.*.post_attention_layernorm",
+         "blk.*.attn_norm": "model.layers.*.input_layernorm",
+         "blk.*.ffn_norm": "model.layers.*.post_attention_layernorm",
          "blk.*.attn_q": "model.layers.*.self_attn.q_proj", "blk.*.attn_k": "model.layers.*.self_attn.k_proj",
          "blk.*.attn_v": "model.layers.*.self_attn.v_proj", "blk.*.attn_output": "model.layers.*.self_attn.o_proj",
          "blk.*.ffn_gate": "model.layers.*.mlp.gate_proj", "blk.*.ffn_up": "model.layers.*.mlp.up_proj",
