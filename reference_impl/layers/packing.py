@@ -96,7 +96,8 @@ def unpad(batch: Shaped[Tensor, "B T ..."], mask: Bool[Tensor, "B T"]) -> Unpadd
     return Unpadded(batch[mask], Packing.of(cu_seqlens))
 
 
-def pad(tokens: Shaped[Tensor, "N ..."], mask: Bool[Tensor, "B T"], value: float | int = 0) -> Shaped[Tensor, "B T ..."]:
+def pad(tokens: Shaped[Tensor, "N ..."], mask: Bool[Tensor, "B T"],
+        value: float | int = 0) -> Shaped[Tensor, "B T ..."]:
     """Put tokens back where the mask is True and `value` elsewhere: what `unpad` took apart."""
     if int(mask.sum()) != len(tokens):
         raise ModelInputError(f"{len(tokens)} tokens but a mask with room for {int(mask.sum())}: "

@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 
 def attention_flops(num_queries: int, num_keys: int, num_heads: int, head_dim: int) -> int:
-    """Scores and the mean of the values: two products a head. A causal mask halves what is needed, not what is counted."""
+    """Scores and the mean of the values: two products a head. Masked scores count, as torch's counter has it."""
     return 2 * 2 * num_heads * num_queries * num_keys * head_dim
 
 

@@ -41,7 +41,8 @@ def fill(layer_parts):
 
 @pytest.mark.parametrize("rank, alpha, targets", [(2, 16, ["query", "value"]), (3, 1, ["value"]), (1, 4, ["output"])])
 def test_outputs_and_gradients_are_those_of_peft(model, randn, rank, alpha, targets):
-    theirs = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets))
+    settings = peft.LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets)
+    theirs = peft.get_peft_model(copy.deepcopy(model), settings)
     names = add_lora(model, targets, rank, alpha)
     fill(lora_state(model).values())
     modules = dict(theirs.base_model.model.named_modules())

@@ -36,7 +36,7 @@ def test_vectors_come_back_and_so_do_their_gradients(randn):
     torch.testing.assert_close(x.grad, 2 * x.detach() * mask[..., None])
 
 
-@pytest.mark.parametrize("window", [None, (0, 0), (2, 1), (0, 3), (9, 9)])
+@pytest.mark.parametrize("window", [None, (0, 0), (2, 1), (1, 8), (9, 9)])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("num_kv_heads", [4, 2])
 def test_result_and_gradients_are_those_of_one_mask_over_all_tokens(randn, window, causal, num_kv_heads):
