@@ -103,6 +103,11 @@ def check_head_dim(operation: str, head_dim: int) -> None:
                           "use backend=\"torch\" or \"sdpa\"")
 
 
+def side_by_side(x: Tensor) -> Tensor:
+    """x with the numbers of its last dimension next to each other, as kernels read them; rows may lie apart."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
 # Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide instructions; only "keys" at 128 spills
 # registers, a few hundred bytes a thread. `tests/reference_impl/kernels/test_compiled.py` compiles them and looks.
 _FLASH = {

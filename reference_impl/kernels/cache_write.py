@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, choose, tl, triton
+from reference_impl.kernels.backend import KernelError, choose, side_by_side, tl, triton
 
 
 def store_kv_twin(k: Float[Tensor, "N K D"], v: Float[Tensor, "N K D"], k_cache: Float[Tensor, "b s K D"],
@@ -67,7 +67,7 @@ def store_kv(k: Float[Tensor, "N K D"], v: Float[Tensor, "N K D"], k_cache: Floa
     if backend == "torch":
         return store_kv_twin(k, v, k_cache, v_cache, slot_mapping)
     check_cache("store_kv", k_cache, v_cache)
-    k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (k, v))
+    k, v = side_by_side(k), side_by_side(v)
     num_tokens, heads, head_dim = k.shape
     if num_tokens:
         _store_kernel[(num_tokens,)](

@@ -18,12 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.kernels.backend import KernelError, Tiles, check_head_dim, choose, flash_tiles, tl, triton
-from reference_impl.kernels.flash_attention_backward import LOG2_E, flash_backward, flash_backward_twin
-from reference_impl.kernels.tile_ranges import attend, key_ranges, key_tiles, tile_mask, visible
+from reference_impl.kernels.backend import (KernelError, Tiles, check_head_dim, choose, flash_tiles, side_by_side, tl,
+                                            triton)
+from reference_impl.kernels.flash_attention_backward import flash_backward, flash_backward_twin
+from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend, bounds, key_ranges, key_tiles, tile_mask, visible
 from reference_impl.kernels.traffic import load, store
-
-LOWEST = -1e30
 
 
 def flash_forward_twin(q: Float[Tensor, "T H D"], k: Float[Tensor, "S K D"], v: Float[Tensor, "S K D"], *,
@@ -88,10 +87,8 @@ def _forward_kernel(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale, window
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOWEST: tl.constexpr, LOG2_E: tl.constexpr):
     head, sequence = tl.program_id(1), tl.program_id(2)
-    start_q = tl.load(cu_seqlens_q + sequence).to(tl.int64)
-    start_k = tl.load(cu_seqlens_k + sequence).to(tl.int64)
-    num_queries = (tl.load(cu_seqlens_q + sequence + 1) - start_q).to(tl.int32)
-    num_keys = (tl.load(cu_seqlens_k + sequence + 1) - start_k).to(tl.int32)
+    start_q, num_queries = bounds(cu_seqlens_q, sequence)
+    start_k, num_keys = bounds(cu_seqlens_k, sequence)
     # Causal, the last tiles walk furthest: they start first, so that none is left alone at the end.
     number = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
     if number * ROWS >= num_queries:
@@ -136,8 +133,9 @@ def _forward(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k
         grid = (triton.cdiv(max_seqlen_q, tiles.rows), q.shape[1], len(cu_seqlens_q) - 1)
         _forward_kernel[grid](q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale * LOG2_E, window or 0, q.shape[1],
                               len(q), *q.stride()[:2], *k.stride()[:2], *v.stride()[:2],
-                              GROUP=q.shape[1] // k.shape[1], D=q.shape[2], ROWS=tiles.rows, COLUMNS=tiles.columns, CAUSAL=causal,
-                              WINDOWED=window is not None, LOWEST=LOWEST, LOG2_E=LOG2_E, **tiles.launch)
+                              GROUP=q.shape[1] // k.shape[1], D=q.shape[2], ROWS=tiles.rows,
+                              COLUMNS=tiles.columns, CAUSAL=causal, WINDOWED=window is not None,
+                              LOWEST=LOWEST, LOG2_E=LOG2_E, **tiles.launch)
     return out, lse
 
 
@@ -151,7 +149,7 @@ class _FlashAttention(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor,
                 max_seqlens: tuple[int, int], rules: dict[str, Any], backend: str, tiles: Tiles | None) -> Tensor:
         if backend == "triton":
-            q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
+            q, k, v = (side_by_side(x) for x in (q, k, v))
             out, lse = _forward(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlens[0], **rules,
                                 tiles=tiles or flash_tiles("forward", q.shape[-1], q.dtype))
         else:

@@ -13,18 +13,16 @@ the same number: no atomics, and the same bits in every run.
 
 Not here: the forward pass and the entry point (see `flash_attention`), gradients through the log-sum-exp.
 """
-import math
 from typing import no_type_check
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import Tiles, flash_tiles, tl, triton
-from reference_impl.kernels.tile_ranges import key_ranges, key_tiles, query_ranges, query_tiles, tile_mask, visible
+from reference_impl.kernels.backend import Tiles, flash_tiles, side_by_side, tl, triton
+from reference_impl.kernels.tile_ranges import (LOG2_E, bounds, key_ranges, key_tiles, query_ranges, query_tiles,
+                                                 tile_mask, visible)
 from reference_impl.kernels.traffic import load, store
-
-LOG2_E = math.log2(math.e)
 
 
 def flash_backward_twin(grad: Float[Tensor, "T H D"], q: Float[Tensor, "T H D"], k: Float[Tensor, "S K D"],
@@ -126,10 +124,8 @@ def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seq
                  GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                  CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr):
     kv_head, sequence = tl.program_id(1), tl.program_id(2)
-    start_q = tl.load(cu_seqlens_q + sequence).to(tl.int64)
-    start_k = tl.load(cu_seqlens_k + sequence).to(tl.int64)
-    num_queries = (tl.load(cu_seqlens_q + sequence + 1) - start_q).to(tl.int32)
-    num_keys = (tl.load(cu_seqlens_k + sequence + 1) - start_k).to(tl.int32)
+    start_q, num_queries = bounds(cu_seqlens_q, sequence)
+    start_k, num_keys = bounds(cu_seqlens_k, sequence)
     first_key = tl.program_id(0) * COLUMNS
     if first_key >= num_keys:
         return
@@ -198,10 +194,8 @@ def _queries_kernel(q, k, v, grad, lse, delta, grad_q, cu_seqlens_q, cu_seqlens_
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr):
     head, sequence = tl.program_id(1), tl.program_id(2)
-    start_q = tl.load(cu_seqlens_q + sequence).to(tl.int64)
-    start_k = tl.load(cu_seqlens_k + sequence).to(tl.int64)
-    num_queries = (tl.load(cu_seqlens_q + sequence + 1) - start_q).to(tl.int32)
-    num_keys = (tl.load(cu_seqlens_k + sequence + 1) - start_k).to(tl.int32)
+    start_q, num_queries = bounds(cu_seqlens_q, sequence)
+    start_k, num_keys = bounds(cu_seqlens_k, sequence)
     number = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
     if number * ROWS >= num_queries:
         return
@@ -240,7 +234,7 @@ def flash_backward(grad: Float[Tensor, "N H D"], q: Float[Tensor, "N H D"], k: F
                    ) -> tuple[Float[Tensor, "N H D"], Float[Tensor, "M K D"], Float[Tensor, "M K D"]]:
     """dQ, dK and dV by three kernels: delta, then keys, then queries. `lse` has a head's numbers side by side."""
     num_tokens, num_heads, head_dim = q.shape
-    grad = grad if grad.stride(-1) == 1 else grad.contiguous()
+    grad = side_by_side(grad)
     delta = torch.empty(num_heads, num_tokens, dtype=torch.float32, device=q.device)
     grad_q, grad_k, grad_v = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     _delta_kernel[(triton.cdiv(num_tokens, 64), num_heads)](grad, out, delta, num_tokens, num_heads,

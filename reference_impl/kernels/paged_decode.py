@@ -10,7 +10,6 @@ number for all sequences of a step; what a share holds depends on the context's 
 
 Not here: more than one query a sequence (see `paged_prefill`), who owns the blocks (see `engine`).
 """
-import math
 from typing import no_type_check
 
 import torch
@@ -18,12 +17,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.kernels.backend import KernelError, check_head_dim, choose, interpreting, tl, triton
+from reference_impl.kernels.backend import KernelError, check_head_dim, choose, interpreting, side_by_side, tl, triton
 from reference_impl.kernels.cache_write import check_cache
-from reference_impl.kernels.tile_ranges import attend
+from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend
 
-LOG2_E = math.log2(math.e)
-LOWEST = -1e30
 COLUMNS = 64
 PROGRAMS_A_MULTIPROCESSOR = 4
 
@@ -63,6 +60,21 @@ def paged_attention_twin(q: Float[Tensor, "B H D"], k_cache: Float[Tensor, "b s 
 
 @triton.jit
 @no_type_check
+def load_tile(k_cache, v_cache, table, key, inside, block_size, stride_kb, stride_ks, stride_vb, stride_vs,
+              D: tl.constexpr):
+    """The keys (D, columns) and values (columns, D) at these positions of a sequence, each through its own block."""
+    width = tl.arange(0, D)
+    block = tl.load(table + key // block_size, mask=inside, other=0).to(tl.int64)  # a cache passes 2^31 numbers
+    offset = key % block_size
+    k_tile = tl.load(k_cache + (block * stride_kb + offset * stride_ks)[None, :] + width[:, None],
+                     mask=inside[None, :], other=0.0)
+    v_tile = tl.load(v_cache + (block * stride_vb + offset * stride_vs)[:, None] + width[None, :],
+                     mask=inside[:, None], other=0.0)
+    return k_tile, v_tile
+
+
+@triton.jit
+@no_type_check
 def _split_kernel(q, k_cache, v_cache, block_tables, context_lens, parts, part_sums, scale, window, block_size,
                   stride_q, stride_qh, stride_kb, stride_ks, stride_kk, stride_vb, stride_vs, stride_vk, stride_table,
                   GROUP: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, COLUMNS: tl.constexpr,
@@ -89,12 +101,8 @@ def _split_kernel(q, k_cache, v_cache, block_tables, context_lens, parts, part_s
     for column in range(start, stop, COLUMNS):
         key = column + tl.arange(0, COLUMNS)
         inside = key < stop
-        block = tl.load(table + key // block_size, mask=inside, other=0).to(tl.int64)  # a cache passes 2^31 numbers
-        offset = key % block_size
-        k_tile = tl.load(k_cache + (block * stride_kb + offset * stride_ks)[None, :] + width[:, None],
-                         mask=inside[None, :], other=0.0)
-        v_tile = tl.load(v_cache + (block * stride_vb + offset * stride_vs)[:, None] + width[None, :],
-                         mask=inside[:, None], other=0.0)
+        k_tile, v_tile = load_tile(k_cache, v_cache, table, key, inside, block_size, stride_kb, stride_ks, stride_vb,
+                                   stride_vs, D)
         peak, total, mixed = attend(q_tile, k_tile.to(q_tile.dtype), v_tile.to(q_tile.dtype), peak, total, mixed,
                                     scale, inside[None, :], True)
 
@@ -177,7 +185,7 @@ def paged_attention(q: Float[Tensor, "B H D"], k_cache: Float[Tensor, "b s K D"]
         num_splits = _splits(max(num_sequences * num_kv_heads, 1), block_tables.shape[1] * k_cache.shape[1], q.device)
     if backend == "torch":
         return paged_attention_twin(q, k_cache, v_cache, block_tables, context_lens, scale, window, num_splits)
-    q = q if q.stride(-1) == 1 else q.contiguous()
+    q = side_by_side(q)
     block_tables, context_lens = block_tables.contiguous(), context_lens.contiguous()
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     if not q.numel():

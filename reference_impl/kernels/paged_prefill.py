@@ -6,19 +6,16 @@ queries are the last tokens of each context and attend causally: flash attention
 
 Not here: one query a sequence, for which `paged_decode` shares the context among programs.
 """
-import math
 from typing import no_type_check
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, Tiles, choose, flash_tiles, tl, triton
-from reference_impl.kernels.flash_attention import LOWEST, flash_attention, flash_forward_twin
-from reference_impl.kernels.paged_decode import check_paged, gather_kv
-from reference_impl.kernels.tile_ranges import attend, key_ranges, tile_mask
-
-LOG2_E = math.log2(math.e)
+from reference_impl.kernels.backend import KernelError, Tiles, choose, flash_tiles, side_by_side, tl, triton
+from reference_impl.kernels.flash_attention import flash_attention, flash_forward_twin
+from reference_impl.kernels.paged_decode import check_paged, gather_kv, load_tile
+from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend, bounds, key_ranges, tile_mask
 
 
 def paged_prefill_twin(q: Float[Tensor, "N H D"], k_cache: Float[Tensor, "b s K D"],
@@ -49,16 +46,11 @@ def paged_prefill_twin(q: Float[Tensor, "N H D"], k_cache: Float[Tensor, "b s K 
 def _walk_blocks(q, k_cache, v_cache, table, peak, total, mixed, query, start, stop, num_keys, window, scale,
                  block_size, stride_kb, stride_ks, stride_vb, stride_vs, D: tl.constexpr, COLUMNS: tl.constexpr,
                  WINDOWED: tl.constexpr, MASKED: tl.constexpr):
-    width = tl.arange(0, D)
     for first in range(start, stop, COLUMNS):
         key = first + tl.arange(0, COLUMNS)
         inside = key < num_keys
-        block = tl.load(table + key // block_size, mask=inside, other=0).to(tl.int64)
-        offset = key % block_size
-        k_tile = tl.load(k_cache + (block * stride_kb + offset * stride_ks)[None, :] + width[:, None],
-                         mask=inside[None, :], other=0.0)
-        v_tile = tl.load(v_cache + (block * stride_vb + offset * stride_vs)[:, None] + width[None, :],
-                         mask=inside[:, None], other=0.0)
+        k_tile, v_tile = load_tile(k_cache, v_cache, table, key, inside, block_size, stride_kb, stride_ks, stride_vb,
+                                   stride_vs, D)
         mask = True
         if MASKED:
             mask = tile_mask(query[:, None], key[None, :], num_keys, window, True, WINDOWED)
@@ -73,8 +65,7 @@ def _prefill_kernel(q, k_cache, v_cache, out, block_tables, cu_seqlens_q, contex
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     WINDOWED: tl.constexpr, LOWEST: tl.constexpr):
     head, sequence = tl.program_id(1), tl.program_id(2)
-    start_q = tl.load(cu_seqlens_q + sequence).to(tl.int64)
-    num_queries = (tl.load(cu_seqlens_q + sequence + 1) - start_q).to(tl.int32)
+    start_q, num_queries = bounds(cu_seqlens_q, sequence)
     num_keys = tl.load(context_lens + sequence).to(tl.int32)
     number = tl.num_programs(0) - 1 - tl.program_id(0)
     if number * ROWS >= num_queries:
@@ -124,7 +115,7 @@ def paged_prefill(q: Float[Tensor, "N H D"], k_cache: Float[Tensor, "b s K D"], 
     if backend != "triton":
         return paged_prefill_twin(q, k_cache, v_cache, block_tables, cu_seqlens_q, context_lens, scale, window,
                                   fused=backend == "sdpa", tiles=tiles or Tiles(64, 64))
-    q = q if q.stride(-1) == 1 else q.contiguous()
+    q = side_by_side(q)
     block_tables, context_lens = block_tables.contiguous(), context_lens.contiguous()
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     if not q.numel():

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, choose, tl, triton
+from reference_impl.kernels.backend import KernelError, choose, side_by_side, tl, triton
 
 LONGEST_ROW = 65_536
 
@@ -79,14 +79,10 @@ def _settings(num_columns: int) -> dict[str, int]:
     return {"BLOCK": block, "num_warps": min(max(block // 512, 1), 16)}
 
 
-def _rows(x: Tensor) -> Tensor:
-    return x if x.stride(1) == 1 else x.contiguous()
-
-
 class _RMSNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, backend: str, num_programs: int) -> Tensor:
-        x, weight = _rows(x), weight.contiguous()
+        x, weight = side_by_side(x), weight.contiguous()
         if backend == "torch":
             out, factors = rms_norm_twin(x, weight, eps)
         else:
@@ -104,7 +100,7 @@ class _RMSNorm(torch.autograd.Function):
         x, weight, factors = ctx.saved_tensors
         if ctx.backend == "torch":
             return *rms_norm_backward_twin(grad, x, weight, factors, ctx.num_programs), None, None, None
-        grad = _rows(grad)
+        grad = side_by_side(grad)
         grad_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         partial = torch.empty(ctx.num_programs, x.shape[1], dtype=torch.float32, device=x.device)
         _backward_kernel[(ctx.num_programs,)](grad, x, weight, factors, grad_x, partial, *x.shape, grad.stride(0),

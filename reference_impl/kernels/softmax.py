@@ -6,16 +6,15 @@ multiplied by exp(old - new) and goes on. Flash attention is this, with values i
 
 Not here: the backward pass, which needs no trick (see `flash_attention_backward` for one that does).
 """
-import math
 from typing import no_type_check
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import choose, tl, triton
+from reference_impl.kernels.backend import choose, side_by_side, tl, triton
+from reference_impl.kernels.tile_ranges import LOG2_E
 
-LOG2_E = math.log2(math.e)
 LARGEST_BLOCK = 4096
 
 
@@ -64,7 +63,7 @@ def softmax(x: Float[Tensor, "R C"], *, backend: str | None = None, block: int |
         block = min(1 << (num_columns - 1).bit_length(), LARGEST_BLOCK)
     if backend == "torch":
         return online_softmax(x, block)
-    x = x if x.stride(1) == 1 else x.contiguous()
+    x = side_by_side(x)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     _softmax_kernel[(num_rows,)](x, out, num_columns, x.stride(0), LOWEST=torch.finfo(torch.float32).min,
                                  LOG2_E=LOG2_E, BLOCK=block, num_warps=8 if block >= 2048 else 4)

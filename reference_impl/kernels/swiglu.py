@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import choose, tl, triton
+from reference_impl.kernels.backend import choose, side_by_side, tl, triton
 
 BLOCK = 1024
 
@@ -60,11 +60,6 @@ def _backward_kernel(grad, gate, up, grad_gate, grad_up, num_columns, stride_gra
     tl.store(grad_up + target, (d * g * share).to(grad_up.dtype.element_ty), mask=inside)
 
 
-def _rows(x: Tensor) -> Tensor:
-    """Columns side by side; rows may lie apart, as the halves of one wide matrix do."""
-    return x if x.stride(1) == 1 else x.contiguous()
-
-
 def _grid(x: Tensor) -> tuple[int, int]:
     return x.shape[0], triton.cdiv(x.shape[1], BLOCK)
 
@@ -72,7 +67,7 @@ def _grid(x: Tensor) -> tuple[int, int]:
 class _SwiGLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gate: Tensor, up: Tensor, backend: str) -> Tensor:
-        gate, up = _rows(gate), _rows(up)
+        gate, up = side_by_side(gate), side_by_side(up)
         ctx.save_for_backward(gate, up)
         ctx.backend = backend
         if backend == "torch":
@@ -87,7 +82,7 @@ class _SwiGLU(torch.autograd.Function):
         gate, up = ctx.saved_tensors
         if ctx.backend == "torch":
             return *swiglu_backward_twin(grad, gate, up), None
-        grad = _rows(grad)
+        grad = side_by_side(grad)
         grad_gate, grad_up = (torch.empty(gate.shape, dtype=gate.dtype, device=gate.device) for _ in range(2))
         if grad.numel():
             _backward_kernel[_grid(grad)](grad, gate, up, grad_gate, grad_up, grad.shape[1], grad.stride(0),

@@ -9,6 +9,7 @@ window the first is empty. A window so moves the start of the walk, and cost gro
 
 The other way round, a tile of keys walks over tiles of queries, which the backward pass does.
 """
+import math
 from typing import no_type_check
 
 import torch
@@ -16,6 +17,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from reference_impl.kernels.backend import tl, triton
+
+LOG2_E = math.log2(math.e)  # kernels take powers of two, for which a GPU has an instruction
+LOWEST = -1e30  # where a running maximum starts
 
 
 def visible(rows: range, columns: range, num_queries: int, num_keys: int, causal: bool, window: int | None,
@@ -47,6 +51,14 @@ def query_tiles(columns: range, rows: int, num_queries: int, num_keys: int, caus
     start = max(columns.start - shift, 0) // rows * rows if causal else 0
     stop = num_queries if window is None else min(num_queries, columns.stop - 1 + window - shift)
     return [range(query, min(query + rows, num_queries)) for query in range(start, stop, rows)]
+
+
+@triton.jit
+@no_type_check
+def bounds(cu_seqlens, sequence):
+    """Where a sequence begins among the tokens of all, and how many it has."""
+    start = tl.load(cu_seqlens + sequence).to(tl.int64)
+    return start, (tl.load(cu_seqlens + sequence + 1) - start).to(tl.int32)
 
 
 @triton.jit

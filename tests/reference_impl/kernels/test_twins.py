@@ -78,7 +78,8 @@ CASES = [(77, 77, 4, 2, False, None), (65, 65, 2, 1, True, None), (70, 70, 2, 2,
 
 @pytest.mark.parametrize("backend", ["torch", "sdpa"])
 @pytest.mark.parametrize("num_queries, num_keys, heads, kv_heads, causal, window", CASES)
-def test_flash_attention_with_gradients_is_torchs(randn, backend, num_queries, num_keys, heads, kv_heads, causal, window):
+def test_flash_attention_with_gradients_is_torchs(randn, backend, num_queries, num_keys, heads, kv_heads, causal,
+                                                  window):
     leaves = [randn(2, heads, num_queries, 8), randn(2, kv_heads, num_keys, 8), randn(2, kv_heads, num_keys, 8)]
     tiles = Tiles(16, 24)
     assert_same_with_gradients(

@@ -62,7 +62,7 @@ def canaries(monkeypatch):
 
 @pytest.fixture
 def kernel():
-    """What the tests of all kernels use: `dtypes`, and `rand`, `guard`, `close` below."""
+    """What the tests of all kernels use: `rand`, `guard`, `assert_close` below and the device."""
     generator = torch.Generator().manual_seed(0)
 
     def guard(x, order=None, gap=0):
@@ -79,11 +79,11 @@ def kernel():
         """Normal numbers, rounded to dtype, guarded; `.double()` of the result is what the oracle takes."""
         return guard(torch.randn(*shape, generator=generator).to(DEVICE, dtype), order, gap)
 
-    def close(ours, expected, factor=1.0):
+    def assert_close(ours, expected, factor=1.0):
         tolerance = TOLERANCE[ours.dtype] * factor
         torch.testing.assert_close(ours.double(), expected, rtol=tolerance, atol=tolerance)
 
-    return SimpleNamespace(rand=rand, guard=guard, close=close, device=DEVICE)
+    return SimpleNamespace(rand=rand, guard=guard, assert_close=assert_close, device=DEVICE)
 
 
 @pytest.fixture(params=DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))

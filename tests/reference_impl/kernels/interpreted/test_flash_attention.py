@@ -6,9 +6,10 @@ from reference_impl.kernels.backend import Tiles
 from reference_impl.kernels.flash_attention import flash_attention, flash_attention_varlen
 
 # queries, keys, heads, key heads, head size, causal, window: ragged ends, groups, more keys, more queries, one query.
-SHAPES = [(77, 77, 2, 1, 32, False, None), (130, 130, 1, 1, 64, True, None), (67, 67, 2, 2, 32, True, 9),
+SHAPES = [(77, 77, 2, 1, 32, False, None), (130, 130, 1, 1, 64, True, None), (67, 67, 4, 2, 32, True, 9),
           (33, 90, 3, 1, 32, True, None), (90, 33, 1, 1, 32, True, None), (1, 130, 2, 2, 32, True, 40),
-          (35, 5, 1, 1, 128, False, None), (100, 100, 1, 1, 32, True, 1), (64, 64, 1, 1, 32, True, 64)]
+          (35, 5, 1, 1, 128, False, None), (100, 100, 1, 1, 32, True, 1), (64, 64, 1, 1, 32, True, 64),
+          (32, 65, 1, 1, 32, True, None)]  # the last query's own key is the first of a tile
 
 
 def reference(naive, q, k, v, grad, **rules):
@@ -34,7 +35,7 @@ def test_output_and_gradients(kernel, naive, dtype, num_queries, num_keys, heads
     k, v = (kernel.rand(1, kv_heads, num_keys, head_dim, dtype=dtype) for _ in range(2))
     ours = with_gradients(lambda *x: flash_attention(*x, **rules, backend="triton"), (q, k, v), grad)
     for mine, expected in zip(ours, reference(naive, q, k, v, grad, **rules), strict=True):
-        kernel.close(mine, expected, factor=2)
+        kernel.assert_close(mine, expected, factor=2)
 
 
 @pytest.mark.parametrize("tiles", [Tiles(16, 64), Tiles(64, 16)])
@@ -43,7 +44,7 @@ def test_tiles_do_not_change_the_answer(kernel, naive, tiles):
     for rules in ({"causal": True}, {"causal": True, "window": 37}):
         ours = with_gradients(lambda *x: flash_attention(*x, **rules, backend="triton", tiles=tiles), (q, k, v), grad)
         for mine, expected in zip(ours, reference(naive, q, k, v, grad, **rules), strict=True):
-            kernel.close(mine, expected)
+            kernel.assert_close(mine, expected)
 
 
 def test_strides_of_a_projection_that_holds_queries_keys_and_values(kernel, naive):
@@ -52,7 +53,7 @@ def test_strides_of_a_projection_that_holds_queries_keys_and_values(kernel, naiv
     q, k, v = (x.transpose(1, 2) for x in projection.split([2, 1, 1], dim=2))
     ours = with_gradients(lambda *x: flash_attention(*x, causal=True, backend="triton"), (q, k, v), grad)
     for mine, expected in zip(ours, reference(naive, q, k, v, grad, causal=True), strict=True):
-        kernel.close(mine, expected)
+        kernel.assert_close(mine, expected)
 
 
 @pytest.mark.parametrize("scale, size", [(1.0, 1.0), (0.01, 1.0), (0.125, 30.0)])
@@ -62,7 +63,7 @@ def test_scales_and_scores_that_a_plain_exponential_would_overflow(kernel, naive
     ours = with_gradients(lambda *x: flash_attention(*x, causal=True, scale=scale, backend="triton"), (q, k, v), grad)
     for mine, expected in zip(ours, reference(naive, q, k, v, grad, causal=True, scale=scale), strict=True):
         assert mine.isfinite().all()
-        kernel.close(mine, expected, factor=20 * size)  # an error in a score of size s is s times as large
+        kernel.assert_close(mine, expected, factor=20 * size)  # an error in a score of size s is s times as large
 
 
 @pytest.mark.parametrize("causal, window", [(False, None), (True, None), (True, 5)])
@@ -81,4 +82,4 @@ def test_sequences_of_varied_length_do_not_see_each_other(kernel, naive, dtype, 
         parts.append([x[0].transpose(0, 1) for x in reference(naive, *packed, **rules)])
         assert a == b
     for mine, expected in zip(ours, (torch.cat(part) for part in zip(*parts, strict=True)), strict=True):
-        kernel.close(mine, expected, factor=2)
+        kernel.assert_close(mine, expected, factor=2)
