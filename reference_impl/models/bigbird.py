@@ -125,7 +125,8 @@ class BigBirdAttention(nn.Module):
         if not self.config.is_sparse(x.shape[1]):
             return self.output(merge_heads(attention(q, k, v, key_mask(tokens), dropout=dropout)))
         random = self.draw(x.shape[1]).to(x.device)
-        return self.output(merge_heads(block_sparse_attention(q, k, v, tokens, self.config.block_size, random, dropout)))
+        mixed = block_sparse_attention(q, k, v, tokens, self.config.block_size, random, dropout)
+        return self.output(merge_heads(mixed))
 
     def dense(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """What `forward` gives for a long text, from all T x T scores and the mask that the blocks amount to."""

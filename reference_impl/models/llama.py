@@ -54,7 +54,8 @@ class LlamaConfig:
     model_types: ClassVar = ("llama", "mistral", "qwen2", "qwen3")
     published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
                            "num_kv_heads": "num_key_value_heads"}
-    only: ClassVar = {"attention_bias": (False, "the output of attention has no bias"), "mlp_bias": (False, "there are no biases"),
+    only: ClassVar = {"attention_bias": (False, "the output of attention has no bias"),
+                      "mlp_bias": (False, "there are no biases"),
                       "hidden_act": ("silu", "the feed-forward is SwiGLU"),
                       "use_sliding_window": (False, "a window is for all layers or for none")}
 

@@ -43,7 +43,8 @@ class LongformerConfig(RobertaConfig):
         window = published.get("attention_window")
         if isinstance(window, list):
             if len(set(window)) != 1:
-                raise WeightsError(f"config.json has attention windows {window}: LongformerConfig has one for all layers")
+                raise WeightsError(f"config.json has attention windows {window}: LongformerConfig has one for all "
+                                   "layers")
             return {**published, "attention_window": window[0]}
         return dict(published)
 
@@ -108,8 +109,8 @@ class LongformerAttention(nn.Module):
         if config.attention_window < 2 or config.attention_window % 2:
             raise ModelInputError(f"attention_window is {config.attention_window}: give an even number, "
                                   "half of it lies to each side")
-        self.num_heads, self.side, self.dropout = config.num_heads, config.attention_window // 2, config.attention_dropout
-        width = config.hidden_size
+        self.num_heads, self.side = config.num_heads, config.attention_window // 2
+        width, self.dropout = config.hidden_size, config.attention_dropout
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.query_global, self.key_global, self.value_global = (nn.Linear(width, width) for _ in range(3))
         self.output = nn.Linear(width, width)
