@@ -1,0 +1,145 @@
+"""Beams, choices, T5, scores, votes: against transformers and against counting all."""
+import itertools
+import math
+import random
+
+import pytest
+import torch
+import transformers
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from reference_impl.generation.beam import beam_search
+from reference_impl.generation.constrained import Trie, choose
+from reference_impl.generation.encoder_decoder import translate
+from reference_impl.generation.loop import generate
+from reference_impl.generation.sampling_params import GenerationError, SamplingParams
+from reference_impl.generation.scoring import score_continuations
+from reference_impl.generation.search import self_consistency, tree_search
+from reference_impl.models.t5 import T5, T5Config
+from reference_impl.weights.pretrained import config_from, load_hugging_face
+
+PROMPT = [5, 9, 2]
+
+
+@pytest.mark.parametrize("early_stopping", [True, False, "never"])
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0, -1.0])
+@pytest.mark.parametrize("family", ["gpt", "llama"])
+def test_beams_are_transformers_token_for_token_and_in_score(pairs, family, penalty, early_stopping):
+    ours, theirs = pairs[family]
+    for end in (7, 20):
+        expected = theirs.generate(
+            torch.tensor([PROMPT]), attention_mask=torch.ones(1, 3), num_beams=3, num_return_sequences=3,
+            max_new_tokens=7, length_penalty=penalty, early_stopping=early_stopping, eos_token_id=end, pad_token_id=0,
+            do_sample=False, return_dict_in_generate=True, output_scores=True)
+        rows = [row[:row.index(end) + 1] if end in row else row for row in expected.sequences[:, 3:].tolist()]
+        found = beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping)
+        assert [each.ids for each in found] == rows
+        torch.testing.assert_close(torch.tensor([each.score for each in found]), expected.sequences_scores,
+                                   rtol=1e-5, atol=1e-5)
+        assert [each.ids for each in beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping, cache=False)] == rows
+
+
+class Table(nn.Module):
+    """A model whose next token depends on the token before alone, by a table of probabilities."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.logits = nn.Parameter(torch.tensor(table).log())
+        self.config, self.blocks = object(), []
+
+    def forward(self, ids, mask=None, positions=None, cache=None):
+        return self.logits[ids]
+
+
+def test_two_beams_miss_the_likeliest_sequence_and_three_find_it():
+    """From 0: 1, 2 and 3 with 0.4, 0.35, 0.25; after 1 and 2 all is open, after 3 comes 3 for certain: 0.25 wins."""
+    open_, certain = [0.25] * 4, [1e-9, 1e-9, 1e-9, 1.0]
+    model = Table([[1e-9, 0.4, 0.35, 0.25], open_, open_, certain])
+    likeliest = max(itertools.product(range(4), repeat=2),
+                    key=lambda pair: float(model.logits.exp()[0, pair[0]] * model.logits.exp()[pair]))
+    assert likeliest == (3, 3)
+    assert beam_search(model, [0], 2, 2, cache=False)[0].ids[0] == 1
+    best = beam_search(model, [0], 3, 2, length_penalty=0.0, cache=False)[0]
+    assert best.ids == [3, 3] and math.isclose(best.score, math.log(0.25), abs_tol=1e-5)
+
+
+CHOICES = [[4, 8], [4, 8, 15], [16, 23], [30]]
+
+
+def test_constrained_greedy_is_transformers_prefix_allowed_tokens(pairs):
+    ours, theirs = pairs["gpt"]
+    trie = Trie(CHOICES, 1)
+    for first in range(2, 20):
+        expected = theirs.generate(
+            torch.tensor([[first]]), attention_mask=torch.ones(1, 1), max_new_tokens=4, do_sample=False, eos_token_id=1,
+            pad_token_id=0, prefix_allowed_tokens_fn=lambda _, ids: trie.allowed(ids[1:].tolist()))[0, 1:].tolist()
+        assert CHOICES[choose(ours, [first], CHOICES, 1)] == expected[:expected.index(1)]
+
+
+def test_a_constrained_sample_never_leaves_the_set_and_reaches_all_of_it(pairs):
+    params = SamplingParams(seed=0, n=60, temperature=20.0, max_tokens=4)
+    found = generate(pairs["gpt"][0], [[3]], params, eos_ids=[1], allowed=Trie(CHOICES, 1).allowed)
+    assert {tuple(each.ids[:-1]) for each in found} == {tuple(choice) for choice in CHOICES}
+    assert {each.ids[-1] for each in found} == {1}
+    with pytest.raises(GenerationError, match=r"no choice goes on from \[4\] with 9"):
+        Trie(CHOICES, 1).allowed([4, 9])
+    with pytest.raises(GenerationError, match="choice 1 is"):
+        Trie([[2], []], 1)
+
+
+def test_t5_writes_what_transformers_writes():
+    config = transformers.T5Config(vocab_size=31, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=2,
+                                   decoder_start_token_id=0, tie_word_embeddings=True)
+    theirs = transformers.T5ForConditionalGeneration(config).double().eval()
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    ours = T5(config_from(T5Config, config.to_dict())).double().eval()
+    load_hugging_face(ours, theirs.state_dict())
+    source = torch.randint(2, 31, (4, 6), generator=generator)
+    mask = torch.arange(6) < torch.tensor([6, 3, 4, 1])[:, None]
+    expected = theirs.generate(source, attention_mask=mask.long(), max_new_tokens=9, do_sample=False)[:, 1:].tolist()
+    found = translate(ours, source, mask, 9)
+    assert found == [row[:row.index(1) + 1] if 1 in row else row[:9] for row in expected]
+    with pytest.raises(GenerationError, match="a row without a token"):
+        translate(ours, source, mask & False)
+
+
+def test_scores_are_transformers_loss_and_per_byte(pairs):
+    ours, theirs = pairs["llama"]
+    continuations = [[3], [8, 2, 30, 1], [9, 9]]
+    for found, continuation in zip(score_continuations(ours, PROMPT, continuations), continuations, strict=True):
+        ids = torch.tensor([PROMPT + continuation])
+        loss = cross_entropy(theirs(ids).logits[0, 2:-1], ids[0, 3:], reduction="sum")
+        assert math.isclose(found.total, -loss.item(), rel_tol=1e-6)
+        assert math.isclose(found.per_byte("né"), -loss.item() / 3, rel_tol=1e-6)
+        assert not found.greedy
+    greedy = generate(ours, [PROMPT], SamplingParams(temperature=0, max_tokens=3))[0].ids
+    assert score_continuations(ours, PROMPT, [greedy])[0].greedy
+    with pytest.raises(GenerationError, match="continuation 1 is empty"):
+        score_continuations(ours, PROMPT, [[1], []])
+
+
+def test_a_vote_of_many_is_right_more_often_than_one_sample():
+    """Samples right with 0.5, wrong in many ways: the binomial's bounds are far from 0.5 and from the vote's share."""
+    draw = random.Random(0)
+    right = 0
+    for _ in range(200):
+        samples = [f"so {42 if draw.random() < 0.5 else draw.randint(0, 9)}" for _ in range(15)]
+        right += self_consistency(samples, lambda text: int(text.split()[1])).answer == 42
+    assert right > 180
+    vote = self_consistency(["a", "b", "b", "?"], lambda text: None if text == "?" else text)
+    assert vote.answer == "b" and math.isclose(vote.share, 2 / 3)
+    with pytest.raises(GenerationError, match="no sample has an answer"):
+        self_consistency(["?"], lambda text: None)
+
+
+def test_tree_search_finds_by_width_what_one_path_misses():
+    """Sums of three of 1, 5, 6 that make 15: the nearest at each step ends at 13 or 17, two paths reach 5 + 5 + 5."""
+    def search(width):
+        return tree_search((), lambda path: [(*path, step) for step in (1, 5, 6)], lambda path: -abs(15 - sum(path)),
+                           lambda path: sum(path) == 15, width, 3)
+    assert search(1) is None
+    assert search(4) == (5, 5, 5)
