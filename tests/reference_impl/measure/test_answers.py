@@ -14,7 +14,8 @@ NORMAL = {"The bank of the river.": "bank of river", "a river's  bank": "rivers 
 F1 = [("The bank of the river.", "a river's  bank", .4), ("The bank of the river.", "bank", .5),
       ("The bank of the river.", "bank bank river", .6667), ("The bank of the river.", "Ünïcode «the» bank", .2857),
       ("a river's  bank", "bank", .6667), ("bank", "bank bank river", .5), ("", "the", 1), ("the", "bank", 0),
-      ("bank bank river", "THE BANK OF\tA RIVER", .6667), ("An answer, the answer", "bank", 0)]
+      ("bank bank river", "THE BANK OF\tA RIVER", .6667), ("An answer, the answer", "bank", 0),
+      ("An answer, the answer", "An answer, the answer", 1)]
 
 
 def test_texts_are_normalised_and_matched_as_by_the_released_program():

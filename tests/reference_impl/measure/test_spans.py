@@ -60,6 +60,10 @@ def test_tags_may_be_nearly_all_right_and_entities_wrong():
     assert found.overall == (0, 0, 0)
 
 
+def test_an_entity_that_begins_with_i_counts_as_found():
+    assert entity_scores([["I-PER", "I-PER", "O"]], [["B-PER", "I-PER", "O"]]).overall == (1, 1, 1)
+
+
 def test_the_right_span_of_another_kind_is_wrong_for_both_kinds():
     found = entity_scores([["B-LOC", "O", "B-PER"]], [["B-PER", "O", "B-PER"]])
     assert found.by_kind == {"LOC": (0, 0, 0), "PER": (1, 0.5, 2 / 3)}
