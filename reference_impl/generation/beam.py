@@ -65,7 +65,8 @@ def beam_search(model: nn.Module, prompt: Sequence[int], num_beams: int, max_tok
                                                    device=decoding.ids.device))
         check_logits(logits)
         # float32 as in transformers, so that equal scores are equal here and there.
-        scores = logits.float().log_softmax(-1) + torch.tensor([h.score for h in running], device=logits.device)[:, None]
+        before = torch.tensor([hypothesis.score for hypothesis in running], device=logits.device)
+        scores = logits.float().log_softmax(-1) + before[:, None]  # (beams, V)
         vocab_size = scores.shape[1]
         # If all of the best end here, as many others must be left to go on.
         count = min(max(2, 1 + len(set(eos_ids))) * num_beams, scores.numel())

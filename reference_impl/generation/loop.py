@@ -122,7 +122,7 @@ def _only(logits: Float[Tensor, "B V"], allowed: Allowed, outputs: Sequence[Sequ
 def stream(model: nn.Module, prompts: Sequence[Sequence[int]], params: SamplingParams | Sequence[SamplingParams],
            tokenizer: Decoder | None = None, *, cache: bool = True, eos_ids: Collection[int] = (),
            allowed: Allowed | None = None) -> Iterator[Chosen]:
-    """Each token as it is chosen, row by row. `params` is one for all or one a prompt; of n > 1, rows follow each other.
+    """Each token as it is chosen, row by row. `params` is one for all or one a prompt; n > 1 makes n rows.
 
     Takes the model out of training (its dropout) while it runs. Raises GenerationError for a prompt that is empty or
     too long, stop strings without a tokenizer, and logits that are no numbers.

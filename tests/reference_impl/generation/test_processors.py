@@ -43,7 +43,7 @@ def test_top_k_is_transformers_ties_at_the_border_included(k):
     assert_exact(ours.keep_top_k(some_logits(), torch.full((6,), k)), theirs.TopKLogitsWarper(k)(None, some_logits()))
 
 
-@pytest.mark.parametrize("p", [1e-6, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("p", [1e-9, 1e-6, 0.1, 0.5, 0.9, 0.999])
 def test_top_p_is_transformers(p):
     assert_exact(ours.keep_top_p(some_logits(), rows(p)), theirs.TopPLogitsWarper(p)(None, some_logits()))
 
