@@ -6,11 +6,14 @@ request has a queue that its handler reads.
 
 A handler that goes away, because its client hung up or its time is over, leaves `stream` by an exception; the
 request is aborted on that way, and its blocks are free before the next step.
+
+Not here: limits on requests (see `limits`), several engines.
 """
 import asyncio
+import logging
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from collections.abc import Sequence as Ids
 
 from reference_impl.engine.engine import Engine, Output
@@ -28,17 +31,21 @@ class AsyncEngine:
         self.engine, self._on_step = engine, on_step
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._streams: dict[str, asyncio.Queue[Output | Exception]] = {}
-        self._failure: BaseException | None = None
+        self._stopped: EngineStopped | None = EngineStopped("the engine has not been started")
 
     async def __aenter__(self) -> "AsyncEngine":
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._stopped = asyncio.get_running_loop(), None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
         return self
 
     async def __aexit__(self, *_) -> None:
-        self._orders.put(None)
+        self.stop()
         await asyncio.to_thread(self._thread.join)
+
+    def stop(self) -> None:
+        """End the thread after its present step. Who still waits gets EngineStopped."""
+        self._orders.put(None)
 
     @property
     def num_requests(self) -> int:
@@ -48,23 +55,26 @@ class AsyncEngine:
     @property
     def is_healthy(self) -> bool:
         """Whether the engine's thread is running."""
-        return self._failure is None and self._thread.is_alive()
+        return self._stopped is None
 
     async def stream(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int = 0,
                      seconds: float | None = None) -> AsyncIterator[Output]:
         """Outputs of a request as they come, until all its n continuations are finished.
 
         Raises ValueError if the engine refuses it, TimeoutError after `seconds`, EngineStopped if the engine fails.
+        Whoever does not read it to the end must close it.
         """
-        if not self.is_healthy:
-            raise EngineStopped(f"the engine stopped: {self._failure!r}")
+        if self._stopped is not None:
+            raise self._stopped
         outputs: asyncio.Queue[Output | Exception] = asyncio.Queue()
         self._streams[request_id] = outputs
         self._orders.put(lambda: self._add(request_id, prompt, params, priority))
         left, deadline = params.n, None if seconds is None else self._loop.time() + seconds
         try:
             while left:
-                async with asyncio.timeout_at(deadline):  # around nothing that yields: the reader's time is its own
+                if deadline is not None and self._loop.time() >= deadline:  # a slow reader's time ends too
+                    raise TimeoutError
+                async with asyncio.timeout_at(deadline):  # around nothing that yields: each piece may have its task
                     output = await outputs.get()
                 if isinstance(output, Exception):
                     left = 0
@@ -76,32 +86,31 @@ class AsyncEngine:
             if left:
                 self._orders.put(lambda: self.engine.abort(request_id))
 
-    def _add(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int) -> None:
-        try:
-            self.engine.add_request(prompt, params, request_id, priority)
-        except ValueError as error:
-            self._send(request_id, error)
+    def _deliver(self, outputs: Iterable[tuple[str, Output | Exception]]) -> None:
+        for request_id, output in outputs:
+            if request_id in self._streams:  # its handler may have gone in the meantime
+                self._streams[request_id].put_nowait(output)
 
-    def _send(self, request_id: str, output: Output | Exception) -> None:
-        self._loop.call_soon_threadsafe(self._deliver, request_id, output)
-
-    def _deliver(self, request_id: str, output: Output | Exception) -> None:
-        if request_id in self._streams:  # its handler may have gone in the meantime
-            self._streams[request_id].put_nowait(output)
+    # What follows runs in the engine's thread.
 
     def _run(self) -> None:
+        reason = EngineStopped("the server is shutting down")
         try:
             while self._obey():
                 outputs = self.engine.step()
-                for output in outputs:
-                    self._send(output.request_id, output)
+                if outputs:
+                    self._send([(output.request_id, output) for output in outputs])
                 if self._on_step is not None:
                     self._on_step(self.engine, outputs)
-        except BaseException as error:  # whatever it is, those who wait must hear of it
-            self._failure = error
-            for request_id in list(self._streams):
-                self._send(request_id, EngineStopped(f"the engine stopped: {error!r}"))
-            raise
+        except BaseException:  # whatever it is, those who wait must hear of it
+            logging.getLogger(__name__).exception("the engine stopped")
+            reason = EngineStopped("the engine stopped; the server's log says why")
+        # In this order nobody is forgotten: who comes now is refused, who came before stands in the list.
+        self._stopped = reason
+        self._loop.call_soon_threadsafe(lambda: self._deliver([(name, reason) for name in self._streams]))
+
+    def _send(self, outputs: list[tuple[str, Output | Exception]]) -> None:
+        self._loop.call_soon_threadsafe(self._deliver, outputs)
 
     def _obey(self) -> bool:
         """Carry out all orders; wait for one if there is nothing to compute. False: stop."""
@@ -113,3 +122,9 @@ class AsyncEngine:
             if order is None:
                 return False
             order()
+
+    def _add(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int) -> None:
+        try:
+            self.engine.add_request(prompt, params, request_id, priority)
+        except ValueError as error:
+            self._send([(request_id, error)])

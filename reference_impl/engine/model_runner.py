@@ -30,7 +30,7 @@ class ModelRunner:
                                 self.device, num_host_blocks)
 
     @torch.inference_mode()
-    def run(self, step: Step) -> list[Float[Tensor, "R V"] | None]:
+    def run(self, step: Step) -> list[Float[Tensor, "_ V"] | None]:
         """Move blocks, compute the step, and return logits for each scheduled sequence.
 
         None for one whose prompt is not finished; else one row for its last token and one for each draft after it.
@@ -46,7 +46,7 @@ class ModelRunner:
             end += item.num_tokens
             counts.append(1 + item.num_drafts if item.samples else 0)
             rows += range(end - counts[-1], end)
-        logits = self.model.output(hidden[torch.tensor(rows, device=self.device)]).split(counts)  # (R, V) in all
+        logits = self.model.output(hidden[torch.tensor(rows, dtype=torch.int64, device=self.device)]).split(counts)  # (R, V) in all
         return [part if count else None for part, count in zip(logits, counts, strict=True)]
 
     def _prepare(self, scheduled: list[Scheduled]) -> tuple[Tensor, Tensor, Layout]:

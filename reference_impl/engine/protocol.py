@@ -1,15 +1,22 @@
 """The requests of OpenAI's API that the server understands, and the shape in which it refuses one.
 
 Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penalty, priority ...) have vLLM's. A field
-that is not known is refused rather than ignored: who asks for `logprobs` and gets none should be told.
+that is not known is refused rather ignored: who misspells `temperature` should be told. Types are strict ("1" is no
+number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
 
 Not here: tools, pictures, audio, several prompts in one request.
 """
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
 from reference_impl.generation.sampling_params import SamplingParams
+
+Kind = TypeVar("Kind", bound="Asked")
+Id = Annotated[int, Field(ge=0, lt=2 ** 31)]
+StopString = Annotated[str, Field(min_length=1, max_length=128)]
+NEARLY_GREEDY = 1e-5
+"""A smaller temperature counts as 0: dividing by it could leave the range of numbers, and the likeliest token wins."""
 
 
 class ApiError(Exception):
@@ -22,81 +29,128 @@ class ApiError(Exception):
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-class Sampling(BaseModel):
-    """What completions and chat have in common."""
+class Part(BaseModel):
+    """What a request consists of."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Asked(Part):
+    """What every request has."""
 
     model: str
-    temperature: float = 1.0
-    top_p: float = 1.0
-    top_k: int = 0
-    min_p: float = 0.0
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    repetition_penalty: float = 1.0
-    logit_bias: dict[int, float] = Field(default_factory=dict)
-    seed: int | None = None
-    n: int = 1
-    stop: str | list[str] | None = None
-    ignore_eos: bool = False
-    stream: bool = False
-    stream_options: "StreamOptions | None" = None
-    priority: int = 0
     user: str | None = None
 
-    def params(self, max_tokens: int, logprobs: int | None) -> SamplingParams:
-        """As the engine takes them. ValueError names a field that is out of range."""
-        stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        return SamplingParams(temperature=self.temperature, top_p=self.top_p, top_k=self.top_k, min_p=self.min_p,
-                              presence_penalty=self.presence_penalty, frequency_penalty=self.frequency_penalty,
-                              repetition_penalty=self.repetition_penalty, logit_bias=self.logit_bias, seed=self.seed,
-                              n=self.n, stop=tuple(stop), ignore_eos=self.ignore_eos, max_tokens=max_tokens,
-                              logprobs=logprobs)
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Part):
     """Whether a last event without text tells how many tokens were used."""
-
-    model_config = ConfigDict(extra="forbid")
 
     include_usage: bool = False
 
 
-class CompletionRequest(Sampling):
+class SamplingRequest(Asked):
+    """What completions and chat have in common."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 1.0
+    top_p: Annotated[float, Field(gt=1e-6, le=1)] = 1.0
+    top_k: Annotated[int, Field(ge=-1, lt=2 ** 31)] = 0
+    min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] = 0.0
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] = 0.0
+    repetition_penalty: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], Field(max_length=1024)] = {}
+    seed: Annotated[int, Field(ge=0, lt=2 ** 63)] | None = None
+    n: Annotated[int, Field(ge=1)] = 1
+    stop: StopString | Annotated[list[StopString], Field(max_length=16), FailFast()] | None = None
+    ignore_eos: bool = False
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    priority: Annotated[int, Field(ge=-10, le=0)] = 0  # a stranger may stand back, not push in
+
+    def params(self, max_tokens: int, logprobs: int | None) -> SamplingParams:
+        """As the engine takes them. ValueError if a key of logit_bias is no id."""
+        stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        if wrong := next((key for key in self.logit_bias if not (key.isascii() and key.isdigit())), None):
+            raise ValueError(f"logit_bias has the key {wrong!r}: a token's id is expected")
+        return SamplingParams(temperature=0 if self.temperature < NEARLY_GREEDY else self.temperature,
+                              top_p=self.top_p, top_k=self.top_k, min_p=self.min_p,
+                              presence_penalty=self.presence_penalty, frequency_penalty=self.frequency_penalty,
+                              repetition_penalty=self.repetition_penalty, seed=self.seed, n=self.n, stop=tuple(stop),
+                              logit_bias={int(key): value for key, value in self.logit_bias.items()},
+                              ignore_eos=self.ignore_eos, max_tokens=max_tokens, logprobs=logprobs)
+
+
+class CompletionRequest(SamplingRequest):
     """POST /v1/completions."""
 
-    prompt: str | list[int]
-    max_tokens: int = 16
+    prompt: str | Annotated[list[Id], FailFast()]
+    max_tokens: Annotated[int, Field(ge=1)] = 16
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: Literal[False] = False
 
 
-class Message(BaseModel):
+class TextPart(Part):
+    """A piece of a message's content."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Message(Part):
     """One turn of a conversation."""
 
-    model_config = ConfigDict(extra="forbid")
-
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: str | Annotated[list[TextPart], FailFast()]
+    name: str | None = None
+
+    def plain(self) -> dict[str, str]:
+        """Role and text, as templates expect them."""
+        content = self.content
+        return {"role": self.role, "content": content if isinstance(content, str) else
+                "".join(part.text for part in content)}
 
 
-class ChatRequest(Sampling):
+class ChatRequest(SamplingRequest):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    messages: Annotated[list[Message], Field(min_length=1, max_length=2048), FailFast()]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 
+    @model_validator(mode="after")
+    def _top_needs_logprobs(self) -> "ChatRequest":
+        if self.top_logprobs is not None and not self.logprobs:
+            raise ValueError("top_logprobs is given, but logprobs is not true")
+        return self
 
-class EmbeddingRequest(BaseModel):
+
+class EmbeddingRequest(Asked):
     """POST /v1/embeddings."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    model: str
-    input: str | list[str]
+    input: str | Annotated[list[str], FailFast()]
     encoding_format: Literal["float", "base64"] = "float"
-    user: str | None = None
+
+
+def parse(kind: type[Kind], body: bytes) -> Kind:
+    """The request in a body. ApiError names the first field that is wrong."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+    first = found[0]
+    name = str(first["loc"][0]) if first["loc"] else None
+    if first["type"] == "json_invalid":
+        raise ApiError(400, f"the body is not JSON: {first['msg']}")
+    if first["type"] == "extra_forbidden":
+        path = ".".join(map(str, first["loc"]))
+        raise ApiError(400, f"unrecognized request argument: {path[:200]}", param=name, code="unknown_parameter")
+    # A field that may be of two types has an error for each.
+    said = dict.fromkeys(each["msg"] for each in found if each["loc"][:1] == first["loc"][:1])
+    raise ApiError(400, f"{name or 'the body'}: {'; or '.join(list(said)[:3])}", param=name)

@@ -1,102 +1,132 @@
 """Answers in the shapes of OpenAI's API: whole ones, and the pieces of a stream.
 
 A stream is server-sent events: lines "data: {json}" with an empty line after each, the last "data: [DONE]".
+
+Not here: when a piece comes, and what a refusal looks like (`protocol.ApiError`).
 """
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from reference_impl.engine.engine import Output
 from reference_impl.engine.sampling import SampledToken
+from reference_impl.generation.stopping import TextStream
+from reference_impl.tokenizers.tokenizer import Tokenizer
 
-Token = Callable[[int], str]
-"""From a token's id to its text."""
+LEAST_LOGPROB = -9999.0
+"""JSON has no infinity."""
+DONE = "data: [DONE]\n\n"
+
+
+def token_bytes(tokenizer: Tokenizer, id: int) -> bytes:
+    """What a token stands for. Of byte-level BPE it may be a part of a character."""
+    if tokenizer.vocabulary.token(id) not in tokenizer.specials and hasattr(tokenizer.model, "decode_bytes"):
+        return tokenizer.model.decode_bytes([id])
+    return tokenizer.decode([id], skip_specials=False).encode()
+
+
+def token_text(tokenizer: Tokenizer, id: int) -> str:
+    """A token's text; a part of a character is written as bytes, so that no two tokens look the same."""
+    data = token_bytes(tokenizer, id)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
 @dataclass
-class Choice:
-    """What one continuation has become so far."""
-
-    text: str = ""
-    tokens: list[SampledToken] = field(default_factory=list)
-    finish_reason: str | None = None
-
-    def add(self, output: Output) -> None:
-        """One step's output more."""
-        self.text += output.text
-        self.tokens += output.tokens
-        self.finish_reason = output.finish_reason
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What is the same in every piece of one answer: its id, its model, and whether it is a chat."""
+    """One answer while it comes: what all its pieces share, and where each of its continuations is."""
 
     id: str
     model: str
     is_chat: bool
     wants_logprobs: bool
-    token: Token
+    wants_usage: bool  # as the last event of a stream
+    tokenizer: Tokenizer
+    num_prompt_tokens: int
     created: int = field(default_factory=lambda: int(time.time()))
+    num_tokens: int = 0  # of all continuations together
+    num_cached_tokens: int | None = None  # of the prompt
+    _started: set[int] = field(default_factory=set)
+    _texts: dict[int, TextStream] = field(default_factory=dict)
+    _lengths: dict[int, int] = field(default_factory=dict)
 
-    def whole(self, choices: Iterable[Choice], num_prompt_tokens: int, num_cached_tokens: int) -> dict:
+    def whole(self, outputs: Iterable[Output]) -> dict[str, Any]:
         """The answer to a request that does not stream."""
-        choices = list(choices)
+        parts: dict[int, list[Output]] = {}
+        for output in outputs:
+            self._count(output)
+            parts.setdefault(output.index, []).append(output)
         return {**self._head("chat.completion" if self.is_chat else "text_completion"),
-                "choices": [self._choice(i, choice) for i, choice in enumerate(choices)],
-                "usage": usage(num_prompt_tokens, sum(len(c.tokens) for c in choices), num_cached_tokens)}
+                "choices": [self._choice(parts[index]) for index in sorted(parts)], "usage": self.usage()}
 
-    def piece(self, output: Output, is_first: bool) -> dict:
-        """One event of a stream."""
-        body = {"index": output.index, "finish_reason": output.finish_reason,
-                "logprobs": self._logprobs(output.tokens, 0)}
+    def piece(self, output: Output) -> dict[str, Any] | None:
+        """One event of a stream; None if there is nothing to tell yet."""
+        self._count(output)
+        if not (output.text or output.finish_reason or self.wants_logprobs):
+            return None
+        choice = self._choice([output])
         if self.is_chat:
-            body["delta"] = {"role": "assistant", "content": output.text} if is_first else {"content": output.text}
-        else:
-            body["text"] = output.text
-        return {**self._head("chat.completion.chunk" if self.is_chat else "text_completion"), "choices": [body]}
+            delta = choice.pop("message")
+            choice["delta"] = {"content": delta["content"]} if output.index in self._started else delta
+        self._started.add(output.index)
+        return {**self._chunk(), "choices": [choice]}
 
-    def last_piece(self, num_prompt_tokens: int, num_tokens: int, num_cached_tokens: int) -> dict:
+    def last_piece(self) -> dict[str, Any]:
         """The event with the usage, for those who asked for it."""
-        return {**self._head("chat.completion.chunk" if self.is_chat else "text_completion"), "choices": [],
-                "usage": usage(num_prompt_tokens, num_tokens, num_cached_tokens)}
+        return {**self._chunk(), "choices": [], "usage": self.usage()}
 
-    def _head(self, kind: str) -> dict:
+    def usage(self) -> dict[str, Any]:
+        """What the request has cost so far. Cached tokens are those of the prompt that were not computed anew."""
+        return {"prompt_tokens": self.num_prompt_tokens, "completion_tokens": self.num_tokens,
+                "total_tokens": self.num_prompt_tokens + self.num_tokens,
+                "prompt_tokens_details": {"cached_tokens": self.num_cached_tokens or 0}}
+
+    def _count(self, output: Output) -> None:
+        self.num_tokens += len(output.tokens)
+        if self.num_cached_tokens is None:  # later ones may count what a preempted sequence found again
+            self.num_cached_tokens = output.num_cached_tokens
+
+    def _chunk(self) -> dict[str, Any]:
+        head = self._head("chat.completion.chunk" if self.is_chat else "text_completion")
+        return {**head, "usage": None} if self.wants_usage else head
+
+    def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
-    def _choice(self, index: int, choice: Choice) -> dict:
-        body = {"index": index, "finish_reason": choice.finish_reason, "logprobs": self._logprobs(choice.tokens, 0)}
-        if self.is_chat:
-            return {**body, "message": {"role": "assistant", "content": choice.text}}
-        return {**body, "text": choice.text}
+    def _choice(self, outputs: list[Output]) -> dict[str, Any]:
+        """Some consecutive outputs of one continuation."""
+        text, last = "".join(output.text for output in outputs), outputs[-1]
+        tokens = [token for output in outputs for token in output.tokens]
+        body = {"index": last.index, "finish_reason": last.finish_reason,
+                "logprobs": self._logprobs(last.index, tokens) if self.wants_logprobs else None}
+        return {**body, **({"message": {"role": "assistant", "content": text}} if self.is_chat else {"text": text})}
 
-    def _logprobs(self, tokens: list[SampledToken], offset: int) -> dict | None:
-        if not self.wants_logprobs:
-            return None
+    def _logprobs(self, index: int, tokens: list[SampledToken]) -> dict[str, Any]:
         if self.is_chat:
             return {"content": [{**self._entry(t.id, t.logprob),
-                                 "top_logprobs": [self._entry(id, value) for id, value in t.top]} for t in tokens]}
-        texts = [self.token(t.id) for t in tokens]
-        offsets = [offset + sum(map(len, texts[:i])) for i in range(len(texts))]
-        return {"tokens": texts, "token_logprobs": [t.logprob for t in tokens], "text_offset": offsets,
-                "top_logprobs": [{self.token(id): value for id, value in t.top} for t in tokens]}
+                                 "top_logprobs": [self._entry(*each) for each in t.top]} for t in tokens]}
+        return {"tokens": [token_text(self.tokenizer, t.id) for t in tokens],
+                "token_logprobs": [max(t.logprob, LEAST_LOGPROB) for t in tokens],
+                "text_offset": [self._offset(index, t.id) for t in tokens],
+                "top_logprobs": [{token_text(self.tokenizer, id): max(value, LEAST_LOGPROB) for id, value in t.top}
+                                 for t in tokens]}
 
-    def _entry(self, id: int, logprob: float) -> dict:
-        text = self.token(id)
-        return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+    def _offset(self, index: int, id: int) -> int:
+        """Where in the continuation's whole text the next token begins; in a character, where that begins."""
+        offset = self._lengths.get(index, 0)
+        text = self._texts.setdefault(index, TextStream(self.tokenizer))
+        self._lengths[index] = offset + len(text.add(id))
+        return offset
+
+    def _entry(self, id: int, logprob: float) -> dict[str, Any]:
+        return {"token": token_text(self.tokenizer, id), "logprob": max(logprob, LEAST_LOGPROB),
+                "bytes": list(token_bytes(self.tokenizer, id))}
 
 
-def usage(num_prompt_tokens: int, num_tokens: int, num_cached_tokens: int = 0) -> dict:
-    """What the request has cost. Cached tokens are those of the prompt that were not computed anew."""
-    return {"prompt_tokens": num_prompt_tokens, "completion_tokens": num_tokens,
-            "total_tokens": num_prompt_tokens + num_tokens,
-            "prompt_tokens_details": {"cached_tokens": num_cached_tokens}}
-
-
-def event(body: dict) -> str:
+def event(body: dict[str, Any]) -> str:
     """One server-sent event."""
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
-
-
-DONE = "data: [DONE]\n\n"

@@ -44,7 +44,7 @@ class Sampling:
         """The sequence has finished."""
         self._generators.pop(sequence, None)
 
-    def choose(self, rows: list[tuple[Sequence, Float[Tensor, "R V"]]], drafts: Mapping[Sequence, Draft]
+    def choose(self, rows: list[tuple[Sequence, Float[Tensor, "_ V"]]], drafts: Mapping[Sequence, Draft]
                ) -> list[list[SampledToken]]:
         """For each sequence the tokens that are said: one, or with drafts one to R."""
         said: dict[Sequence, list[SampledToken]] = {}

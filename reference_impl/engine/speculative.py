@@ -16,7 +16,7 @@ smaller model.
 from collections.abc import Callable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -39,10 +39,11 @@ class Draft:
     q: Float[Tensor, "R V"] | None = None
 
 
+@runtime_checkable
 class Proposer(Protocol):
     """Who guesses."""
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
                 ) -> Draft:
         """At most `count` guesses at what follows the sequence."""
         ...
@@ -84,7 +85,7 @@ class NgramProposer:
             raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
         self.longest, self.shortest = longest, shortest
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
                 ) -> Draft:
         """What followed the latest earlier place of the longest run that is found."""
         ids = sequence.ids
@@ -112,7 +113,7 @@ class DraftProposer:
         self._caches: dict[Sequence, list[PreallocatedCache]] = {}
 
     @torch.inference_mode()
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities, generator: torch.Generator | None
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
                 ) -> Draft:
         """Sample `count` tokens, one after the other, with the request's own sampling parameters."""
         ids = list(sequence.ids)
