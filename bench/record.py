@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def machine() -> str:
 def save(program: str, rows: Sequence[dict[str, Any]] = (), versions: Sequence[str] = VERSIONS_OF,
          **extra: Any) -> Path:
     """Write bench/results/PROGRAM.json, print its rows, and return the path. `extra` is kept beside the rows."""
-    record = {"program": f"bench/{program}.py", "machine": machine(),
+    script = Path(sys.modules["__main__"].__file__).resolve()
+    record = {"program": script.relative_to(RESULTS.parents[1]).as_posix(), "machine": machine(),
               "versions": {"python": platform.python_version(),
                            **{name: importlib.metadata.version(name) for name in versions}},
               "date": datetime.date.today().isoformat(), "rows": list(rows), **extra}

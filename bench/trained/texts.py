@@ -1,0 +1,64 @@
+"""The texts that small models are trained on, as tokens, and where the trained ones are kept.
+
+A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the sentence after one
+that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
+"""
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+
+from reference_impl import corpora
+from reference_impl.corpora.cache import cache_dir
+from reference_impl.tokenizers.byte_level import ByteLevelBPE, train_byte_level_bpe
+from reference_impl.tokenizers.vocabulary import Vocabulary
+
+
+def folder(name: str) -> Path:
+    """Where a trained model and its tokenizer lie; it may not exist yet."""
+    return cache_dir() / "trained" / name
+
+
+def scripture() -> str:
+    """The King James Bible, one verse a line."""
+    return corpora.load("kjv")
+
+
+def code() -> str:
+    """Python's standard library of this interpreter, module after module, tests left out."""
+    root = Path(sys.modules["os"].__file__).parent
+    files = sorted(file for file in root.rglob("*.py")
+                   if not {"test", "tests", "site-packages", "idlelib", "lib2to3"} & set(file.relative_to(root).parts))
+    return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+
+
+def definitions() -> str:
+    """The glosses of Open English WordNet, a word and one of its definitions a line."""
+    return "\n".join(corpora.load("oewn_glosses"))
+
+
+def split(text: str) -> tuple[str, str]:
+    """What is trained on, and what is held out: of a hundred equal pieces, cut at lines, every twentieth."""
+    size = -(-len(text) // 100)
+    cuts = [0, *(text.find("\n", place) + 1 or len(text) for place in range(size, len(text), size)), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(cuts)]
+    return ("".join(piece for i, piece in enumerate(pieces) if i % 20 != 10),
+            "".join(piece for i, piece in enumerate(pieces) if i % 20 == 10))
+
+
+def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
+    """The byte-level BPE of a trained model: from its folder, or trained on `text` and put there."""
+    file = folder(name) / f"bpe-{vocab_size}.json"
+    if not file.is_file():
+        bpe = train_byte_level_bpe([text], vocab_size)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"tokens": bpe.vocabulary.tokens, "merges": bpe.merges}), encoding="utf-8")
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    return ByteLevelBPE(Vocabulary(stored["tokens"]), [tuple(pair) for pair in stored["merges"]])
+
+
+def as_tokens(bpe: ByteLevelBPE, text: str) -> torch.Tensor:
+    """All ids of a text, in order."""
+    return torch.tensor(bpe.encode(text), dtype=torch.long)
