@@ -1,14 +1,14 @@
 """The requests of OpenAI's API that the server understands, and the shape in which it refuses one.
 
 Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penalty, priority ...) have vLLM's. A field
-that is not known is refused rather ignored: who misspells `temperature` should be told. Types are strict ("1" is no
+that is not known is refused rather than ignored: who misspells `temperature` should be told. Types are strict ("1" is no
 number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
 
 Not here: tools, pictures, audio, several prompts in one request.
 """
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reference_impl.generation.sampling_params import SamplingParams
 
@@ -66,7 +66,7 @@ class SamplingRequest(Asked):
     logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], Field(max_length=1024)] = {}
     seed: Annotated[int, Field(ge=0, lt=2 ** 63)] | None = None
     n: Annotated[int, Field(ge=1)] = 1
-    stop: StopString | Annotated[list[StopString], Field(max_length=16), FailFast()] | None = None
+    stop: StopString | Annotated[list[StopString], Field(max_length=16, fail_fast=True)] | None = None
     ignore_eos: bool = False
     stream: bool = False
     stream_options: StreamOptions | None = None
@@ -88,7 +88,7 @@ class SamplingRequest(Asked):
 class CompletionRequest(SamplingRequest):
     """POST /v1/completions."""
 
-    prompt: str | Annotated[list[Id], FailFast()]
+    prompt: str | Annotated[list[Id], Field(fail_fast=True)]
     max_tokens: Annotated[int, Field(ge=1)] = 16
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: Literal[False] = False
@@ -105,7 +105,7 @@ class Message(Part):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
-    content: str | Annotated[list[TextPart], FailFast()]
+    content: str | Annotated[list[TextPart], Field(fail_fast=True)]
     name: str | None = None
 
     def plain(self) -> dict[str, str]:
@@ -118,7 +118,7 @@ class Message(Part):
 class ChatRequest(SamplingRequest):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(min_length=1, max_length=2048), FailFast()]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=2048, fail_fast=True)]
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool = False
@@ -134,7 +134,7 @@ class ChatRequest(SamplingRequest):
 class EmbeddingRequest(Asked):
     """POST /v1/embeddings."""
 
-    input: str | Annotated[list[str], FailFast()]
+    input: str | Annotated[list[str], Field(fail_fast=True)]
     encoding_format: Literal["float", "base64"] = "float"
 
 
