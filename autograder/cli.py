@@ -19,6 +19,7 @@ COMMANDS = {
     "hint": "open the next hint of an exercise",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "report": "write the class report from the records of the last grading",
+    "serve": "serve a language model over HTTP, with OpenAI's API",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
 

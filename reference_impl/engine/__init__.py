@@ -1,6 +1,8 @@
 """An engine that serves many requests at once, and an HTTP server on it. One request goes through the files in this order:
 
-    server             the HTTP body, its limits, the answer and its stream
+    server             the HTTP body, its checks, the answer and its stream
+      connections        below HTTP: timers for clients that are slow or silent
+      limits             how much, how long; reading a body, noticing that a client has gone
       protocol           which fields a request may have
       responses          the shapes of answers
       embedding          sentence vectors
@@ -15,4 +17,6 @@
     sampling           the next token of each
       speculative        guesses, and which of them are kept
     trace              what each step did
+
+Before the first request, `loading` makes a model and its tokenizer from files.
 """

@@ -13,6 +13,10 @@ from typing import Any
 from reference_impl.engine.engine import Output
 from reference_impl.engine.sampling import SampledToken
 from reference_impl.generation.stopping import TextStream
+from reference_impl.tokenizers.byte_level import ByteLevelBPE
+from reference_impl.tokenizers.pretokenizers import METASPACE
+from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
+from reference_impl.tokenizers.sentencepiece_file import BYTE
 from reference_impl.tokenizers.tokenizer import Tokenizer
 
 LEAST_LOGPROB = -9999.0
@@ -21,10 +25,16 @@ DONE = "data: [DONE]\n\n"
 
 
 def token_bytes(tokenizer: Tokenizer, id: int) -> bytes:
-    """What a token stands for. Of byte-level BPE it may be a part of a character."""
-    if tokenizer.vocabulary.token(id) not in tokenizer.specials and hasattr(tokenizer.model, "decode_bytes"):
-        return tokenizer.model.decode_bytes([id])
-    return tokenizer.decode([id], skip_specials=False).encode()
+    """What a token stands for by itself. It may be a part of a character."""
+    model, token = tokenizer.model, tokenizer.vocabulary.token(id)
+    if token in tokenizer.specials:
+        return token.encode()
+    if isinstance(model, ByteLevelBPE):
+        return model.decode_bytes([id])
+    if isinstance(model, SentencePieceTokenizer):
+        is_byte = model.kinds[id] == BYTE
+        return bytes([int(token[3:5], 16)]) if is_byte else token.replace(METASPACE, " ").encode()
+    return model.decode([id]).encode()
 
 
 def token_text(tokenizer: Tokenizer, id: int) -> str:

@@ -23,6 +23,7 @@ from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, Tokeniz
 
 _SURROGATE = regex.compile("[\ud800-\udfff]")
 """Half of a surrogate pair is no character and can't be written as UTF-8. It is read as U+FFFD."""
+LONGEST_KNOWN_WORD = 256
 
 
 @runtime_checkable
@@ -127,13 +128,16 @@ class Tokenizer:
                                                  self._known_words)
         for match in matches:
             word, at = match.group(), match.start()
-            if word not in known:
+            found = known.get(word)
+            if found is None:
+                pieces = self.model.tokenize(word)
+                found = ([piece.id for piece in pieces], [self.vocabulary.tokens[piece.id] for piece in pieces],
+                         [(piece.start, piece.end - 1) for piece in pieces])
                 if len(known) >= MAX_KNOWN_WORDS:
                     known.clear()
-                pieces = self.model.tokenize(word)
-                known[word] = ([piece.id for piece in pieces], [self.vocabulary.tokens[piece.id] for piece in pieces],
-                               [(piece.start, piece.end - 1) for piece in pieces])
-            found_ids, found_tokens, places = known[word]
+                if len(word) <= LONGEST_KNOWN_WORD:  # else a few megabytes without a space would stay for ever
+                    known[word] = found
+            found_ids, found_tokens, places = found
             ids += found_ids
             tokens += found_tokens
             for first, last in places:

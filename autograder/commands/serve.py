@@ -1,0 +1,180 @@
+"""`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+
+from autograder.errors import CourseError
+
+SUMMARY = "serve a language model over HTTP, with OpenAI's API"
+KEY_VARIABLE = "WORD2SERVE_API_KEY"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EPILOG = f"""\
+examples:
+  course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by MiniLM
+  course serve ~/models/qwen3 --dtype bfloat16  a folder with config.json, weights and tokenizer
+  course serve model.gguf --cache-mb 2048       a LLaMA in one file, and more room for long or many texts
+  course serve --speculate 4                    guess up to four tokens a step from what the text said before
+
+then, with `pip install openai`:
+  from openai import OpenAI
+  client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
+  for piece in client.chat.completions.create(model="smollm2-135m-instruct", stream=True,
+                                              messages=[{{"role": "user", "content": "What is a river?"}}]):
+      print(piece.choices[0].delta.content or "", end="")
+
+served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
+Ctrl-C ends the server: answers under way get five seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
+start. The API key is better given as {KEY_VARIABLE}: arguments can be read by everybody on the machine.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to serve, where, with how much memory, to whom."""
+    parser.epilog = EPILOG
+    what = parser.add_argument_group("what")
+    what.add_argument("model", nargs="?", metavar="MODEL", help="a .gguf file, or a folder with config.json, "
+                      "safetensors and tokenizer (GPT-2, LLaMA, Mistral, Qwen); default: SmolLM2-135M-Instruct, "
+                      "which `course fetch smollm2` brings")
+    what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
+    what.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32",
+                      help="of weights and cache (default: float32, the fastest on most CPUs)")
+    what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
+                      "`course fetch minilm` has brought it)")
+    where = parser.add_argument_group("where, and to whom")
+    where.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
+    where.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: a free one, which is printed)")
+    where.add_argument("--api-key", metavar="KEY", help=f"what clients must send (default: ${KEY_VARIABLE}; if "
+                       "neither is given, no key is asked for)")
+    where.add_argument("--open-to-all", action="store_true",
+                       help="listen at an address other than this machine's own without an API key")
+    memory = parser.add_argument_group("memory and steps")
+    size = memory.add_mutually_exclusive_group()
+    size.add_argument("--cache-mb", type=int, metavar="MB", help="memory for keys and values (default: 512)")
+    size.add_argument("--num-blocks", type=int, metavar="N", help="the same, as a number of blocks")
+    memory.add_argument("--block-size", type=int, default=16, metavar="N", help="tokens in a block (default: 16)")
+    memory.add_argument("--max-num-seqs", type=int, default=64, metavar="N",
+                        help="texts that are continued at the same time (default: 64)")
+    memory.add_argument("--max-num-batched-tokens", type=int, default=512, metavar="N",
+                        help="tokens in one step; less lets others wait less, more reads prompts faster (default: 512)")
+    memory.add_argument("--max-model-len", type=int, metavar="N", help="tokens of one text, prompt and answer "
+                        "(default: what model and cache allow)")
+    memory.add_argument("--speculate", type=int, default=0, metavar="N", help="guess up to N tokens a step by looking "
+                        "where the last ones stood before; what is said does not change (default: 0)")
+    parser.add_argument("--trace", type=Path, metavar="FILE",
+                        help="at the end, write what each of the last 10,000 steps did as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load, say what is served where, and serve until a signal; 0."""
+    import signal
+
+    api_key = args.api_key or os.environ.get(KEY_VARIABLE) or None
+    if args.host not in LOOPBACK and api_key is None and not args.open_to_all:
+        raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE} or --api-key, or say --open-to-all")
+    if not 0 <= args.port < 65536:
+        raise CourseError(f"--port is {args.port}: give 0 to 65535")
+    listening = _listen(args.host, args.port)  # before the model is loaded: it takes seconds to hear of a taken port
+    try:
+        return _serve(args, api_key, listening, signal)
+    finally:
+        listening.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise CourseError(f"can't listen at {host} port {port} ({error.strerror or error}): is another server there? "
+                          "give another --port") from None
+    return listening
+
+
+def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket, signal) -> int:
+    from reference_impl.engine.connections import allow_connections, make_server
+    from reference_impl.engine.limits import Limits
+    from reference_impl.engine.loading import DEFAULT_ENCODER_NAME, LoadingError, load_encoder
+    from reference_impl.engine.server import Served, create_app
+    try:
+        loaded, engine = _engine(args)
+        encoder = load_encoder(args.encoder) if args.encoder else _default_encoder()
+    except LoadingError as error:
+        raise CourseError(str(error)) from error
+    name = args.name or loaded.name
+    encoder_name = Path(args.encoder).resolve().name if args.encoder else DEFAULT_ENCODER_NAME
+    limits = Limits(num_connections=allow_connections(Limits.num_connections))
+    served = Served(engine, name, loaded.render_chat if loaded.chat_template else None, encoder, encoder_name, api_key,
+                    limits)
+    server = make_server(create_app(served), limits)
+    _announce(args, loaded, engine, served, listening)
+    before = signal.signal(signal.SIGTERM, _as_ctrl_c)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass  # how uvicorn hands on, at the end, the signal that ended it
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if args.trace:
+            engine.trace.save(args.trace)
+            print(f"trace of {len(engine.trace.rows):,} steps: {args.trace}", flush=True)
+    print("course serve: ended", flush=True)
+    return 0
+
+
+def _as_ctrl_c(*_) -> None:
+    raise KeyboardInterrupt
+
+
+def _engine(args: argparse.Namespace):
+    from reference_impl.engine.engine import Engine, EngineConfig
+    from reference_impl.engine.loading import DTYPES, LoadingError, load
+    from reference_impl.engine.model_runner import ModelRunner
+    from reference_impl.engine.scheduler import SchedulerConfig
+    from reference_impl.engine.speculative import NgramProposer
+    for option in ("cache_mb", "num_blocks", "block_size", "max_model_len"):
+        if (value := getattr(args, option)) is not None and value < 1:
+            raise CourseError(f"--{option.replace('_', '-')} is {value}: give 1 or more")
+    if args.speculate < 0:
+        raise CourseError(f"--speculate is {args.speculate}: give 0 or more")
+    loaded = load(args.model, DTYPES[args.dtype])
+    block = ModelRunner(loaded.model, 1, args.block_size).cache.bytes_per_block
+    num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
+    longest = min(loaded.model.config.max_position_embeddings, num_blocks * args.block_size)
+    if longest < 2:
+        raise CourseError(f"--cache-mb {args.cache_mb} holds no block of {block:,} bytes: give more")
+    try:
+        limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest)
+        config = EngineConfig(num_blocks, args.block_size, num_speculative_tokens=args.speculate, scheduler=limits)
+        return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
+                              NgramProposer() if args.speculate else None)
+    except ValueError as error:
+        raise LoadingError(str(error)) from error
+
+
+def _default_encoder():
+    from reference_impl.engine.loading import DEFAULT_ENCODER, LoadingError, load_encoder
+    try:
+        return load_encoder()
+    except LoadingError:
+        print(f"no embeddings: `course fetch {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr)
+        return None
+
+
+def _announce(args: argparse.Namespace, loaded, engine, served, listening: socket.socket) -> None:
+    host, port = listening.getsockname()[:2]
+    config, cache = engine.config, engine.runner.cache
+    parameters = sum(p.numel() for p in loaded.model.parameters())
+    lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in {args.dtype}, "
+             f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
+             f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
+             f"{config.num_blocks * cache.bytes_per_block / 2 ** 20:,.0f} MiB; "
+             f"a text may have {config.scheduler.max_model_len:,} tokens",
+             f"embeddings  {served.encoder_name if served.encoder else 'none'}",
+             f"API key     {'asked for' if served.api_key else 'none'}",
+             f"serving at  http://{f'[{host}]' if ':' in host else host}:{port}/v1  (Ctrl-C ends it)"]
+    print("\n".join(lines), flush=True)
