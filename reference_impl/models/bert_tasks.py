@@ -6,7 +6,7 @@ section 4.4 for choosing among endings. Reimers and Gurevych 2019 for sentence v
 A head starts from random numbers: make the model, then put a pretrained encoder into it by
 `model.bert = Bert.from_pretrained(path)`. `from_pretrained` of a class here reads an encoder that has that head.
 
-Not here: losses and metrics (see `objectives`), aligning tags with word pieces (see `tokenizers`).
+Not here: losses, and aligning tags with word pieces (see `objectives.task_losses`), metrics (see `measure.metrics`).
 """
 from pathlib import Path
 

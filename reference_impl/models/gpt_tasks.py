@@ -11,7 +11,7 @@ the model would go on has seen the whole text: its vector is the text's.
 All that is new to the model are the linear layer and three rows of the embedding. Start from pretrained weights by
 `model.gpt, markers = with_markers(GPT.from_pretrained(path))`.
 
-Not here: truncating texts (see `tokenizers`), metrics (see `objectives`).
+Not here: truncating texts (see `tokenizers`), metrics (see `measure.metrics`).
 """
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,8 @@
 """What a head is fine-tuned on: a label for a text, a tag for a token, an answer's span, how alike two texts are.
 
 Devlin et al. 2019, section 4 and appendix A.5; Reimers and Gurevych 2019, section 3 (similarity as a regression on the
-cosine). The models are in `models.bert_tasks`.
+cosine); Henderson et al. 2017, section 4.4 (the batch's other partners as negatives). The models are in
+`models.bert_tasks`.
 
 Not here: metrics (see `measure`), finding the best span (see `generation`).
 """
@@ -10,8 +11,9 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cosine_similarity
+from torch.nn.functional import cosine_similarity, cross_entropy
 
+from reference_impl.models.heads import similarity
 from reference_impl.objectives.batches import (Batch, ObjectiveError, check_labels, model_inputs, needs, pad_rows,
                                                token_mask)
 from reference_impl.objectives.terms import IGNORED, Terms, mean_terms, token_terms
@@ -86,6 +88,16 @@ def similarity_terms(one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], lab
         raise ObjectiveError(f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies between -1 and 1; "
                              "divide scores of 0 to 5 by 5")
     return mean_terms((cosine_similarity(one, other, dim=-1) - labels).square())
+
+
+def in_batch_negatives(one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], scale: float = 20.0) -> Terms:
+    """Each text should be nearer to its partner, in the same row, than to the others' partners.
+
+    The cross-entropy of a softmax over the batch's B cosines, times `scale`; 20 is what Reimers and Gurevych's program
+    takes. How a batch is cut matters here: a smaller one has fewer negatives.
+    """
+    places = torch.arange(len(one), device=one.device)
+    return mean_terms(cross_entropy(scale * similarity(one, other), places, reduction="none"))
 
 
 def _class_terms(logits: Float[Tensor, "B L"], labels: Int[Tensor, "B"]) -> Terms:

@@ -3,12 +3,12 @@
 Devlin et al. 2019, section 4.1 and appendix A.3 (two to four epochs, a small rate, a warm-up over the first tenth);
 Howard and Ruder 2018, section 3.2 (rates by layer: what lies lower is more general and should change less).
 
-    result = fine_tune(model, sequence_loss, examples, collate, FineTuningConfig(learning_rate=2e-5))
+    result = fine_tune(model, sequence_classification, examples, collate, FineTuningConfig(learning_rate=2e-5))
 
 `examples` is any sequence, `collate` makes a batch of some of them. An epoch meets each example once, in an order
 drawn anew from the seed and the epoch's number.
 
-Not here: the loop (see `loop`), low-rank adapters (see `layers`).
+Not here: the loop (see `loop`), losses (see `objectives.task_losses`), low-rank adapters (see `layers`).
 """
 import math
 from collections.abc import Callable, Sequence
@@ -18,13 +18,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 
-from reference_impl.models.bert_tasks import sentence_vectors
-from reference_impl.models.heads import similarity
-from reference_impl.objectives.batches import model_inputs
-from reference_impl.objectives.terms import Terms, mean_terms, token_terms
-from reference_impl.training.loop import Batch, TrainingConfig, TrainingResult, train
+from reference_impl.objectives.batches import Batch
+from reference_impl.objectives.terms import Terms
+from reference_impl.training.loop import TrainingConfig, TrainingResult, train
 from reference_impl.training.optimizer import Groups, decay_groups
 
 
@@ -106,30 +103,3 @@ def fine_tune(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], 
                               eval_every=per_epoch, checkpoint_every=per_epoch, seed=config.seed)
     return train(model, objective, lambda number: collate([examples[place] for place in places(number)]), training,
                  evaluate, folder, progress, groups=lambda module: fine_tuning_groups(module, config))
-
-
-def label_loss(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy of `labels` under the model's logits: a label a text or pair (B,), or one a token (B, T)."""
-    return token_terms(model(batch["ids"], **model_inputs(batch)), batch["labels"])
-
-
-def span_loss(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy of where the answer starts and ends, `labels` (B, 2): two terms an example.
-
-    Padding can't be an answer: its logits are the lowest there are.
-    """
-    starts, ends = model(batch["ids"], **model_inputs(batch))  # (B, T) each
-    logits = torch.stack((starts, ends), dim=1).masked_fill(~batch["mask"][:, None], torch.finfo(starts.dtype).min)
-    return token_terms(logits, batch["labels"])  # (B, 2, T)
-
-
-def similarity_loss(model: nn.Module, batch: Batch, scale: float = 20.0) -> Terms:
-    """Each text should be nearer to its partner than to the batch's other partners: cross-entropy over cosines.
-
-    Henderson et al. 2017, section 4.4; Reimers and Gurevych's program multiplies the cosines by 20. A batch has `ids`
-    and `mask`, and `other_ids` and `other_mask` of the partners in the same order. `model.bert` makes the vectors.
-    """
-    one = sentence_vectors(model.bert, batch["ids"], batch["mask"])  # (B, C)
-    other = sentence_vectors(model.bert, batch["other_ids"], batch["other_mask"])  # (B, C)
-    places = torch.arange(len(one), device=one.device)
-    return mean_terms(cross_entropy(scale * similarity(one, other), places, reduction="none"))

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from reference_impl.objectives.batches import Batch
 from reference_impl.objectives.terms import Terms
 from reference_impl.training.checkpoint import Checkpoints
 from reference_impl.training.distributed import Loss, Processes, gathering, resting
 from reference_impl.training.logs import Log, Row
 from reference_impl.training.optimizer import Groups, make_optimizer, scale_and_clip, set_learning_rate
 from reference_impl.training.schedules import learning_rate
-
-Batch = dict[str, Tensor]
 
 
 class TrainingError(ValueError):

@@ -2,11 +2,13 @@
 import pytest
 import torch
 import transformers
+from sklearn.metrics.pairwise import cosine_similarity
+from transformers.models.clip.modeling_clip import contrastive_loss
 
 from reference_impl.models import bert_tasks
 from reference_impl.objectives import task_losses
 from reference_impl.objectives.batches import ObjectiveError
-from reference_impl.objectives.task_losses import align_tags, similarity_terms, text_batch
+from reference_impl.objectives.task_losses import align_tags, in_batch_negatives, similarity_terms, text_batch
 from reference_impl.objectives.terms import IGNORED
 
 ROWS, SEGMENTS = [[1, 5, 6, 2, 7, 8, 2], [1, 9, 2, 10, 2]], [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1]]
@@ -70,6 +72,16 @@ def test_similarity_is_the_squared_error_of_the_cosine():
     one, other = torch.tensor([[1.0, 0.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [6.0, 8.0]])
     found = similarity_terms(one, other, torch.tensor([0.5, 0.8]))
     assert abs(found.mean.item() - (0.25 + 0.04) / 2) < 1e-6
+
+
+def test_the_other_partners_of_a_batch_are_negatives_as_in_clips_loss_of_one_direction(generator):
+    one, other = torch.randn(2, 5, 3, generator=generator, dtype=torch.float64)
+    cosines = torch.from_numpy(cosine_similarity(one, other))
+    for scale in (1.0, 20.0):
+        found = in_batch_negatives(one, other, scale)
+        torch.testing.assert_close(found.mean, contrastive_loss(scale * cosines), rtol=1e-12, atol=0)
+        assert found.count == 5
+    assert in_batch_negatives(one, other).mean == found.mean
 
 
 def test_a_words_first_piece_has_its_tag():
