@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 def steps(jobs: int) -> list[tuple[str, Callable[[], Results]]]:
     """(title, function), each after what it needs."""
     return [
-        ("1/5 corpora and pretrained vectors", fetch_data),
+        ("1/5 corpora, vectors and pretrained models", fetch_data),
         ("2/5 vectors trained here", lambda: train_vectors(jobs)),
         ("3/5 exercise notebooks", build_exercises),
         ("4/5 book", lambda: make_book(jobs)),
