@@ -26,10 +26,13 @@ from reference_impl.engine.block_manager import BlockManager  # noqa: E402
 from reference_impl.engine.engine import Engine, EngineConfig  # noqa: E402
 from reference_impl.engine.scheduler import SchedulerConfig  # noqa: E402
 from reference_impl.engine.sequence import Sequence  # noqa: E402
+from reference_impl.engine.speculative import NgramProposer  # noqa: E402
 from reference_impl.engine.trace import wasted_slots  # noqa: E402
 from reference_impl.generation.loop import generate  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
 from reference_impl.models.llama import Llama, LlamaConfig  # noqa: E402
+from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata  # noqa: E402
+from reference_impl.weights.gguf_files import read_gguf  # noqa: E402
 from reference_impl.weights.gguf_llama import from_gguf  # noqa: E402
 from reference_impl.weights.pretrained import hugging_face_state  # noqa: E402
 
@@ -87,10 +90,10 @@ def by_static_batches(model: Llama, work: list[Job], batch_size: int) -> list[li
     return said
 
 
-def engine_for(model: Llama, max_num_seqs: int, budget: int = 512, **config) -> Engine:
+def engine_for(model: Llama, max_num_seqs: int, budget: int = 512, proposer=None, **config) -> Engine:
     """An engine with blocks for all that can run at once."""
     limits = SchedulerConfig(max_num_seqs=max_num_seqs, max_num_batched_tokens=budget, max_model_len=1024)
-    return Engine(model, EngineConfig(num_blocks=64 * max_num_seqs, scheduler=limits, **config))
+    return Engine(model, EngineConfig(num_blocks=64 * max_num_seqs, scheduler=limits, **config), proposer=proposer)
 
 
 def by_engine(model: Llama, work: list[Job], max_num_seqs: int) -> list[list[int]]:
@@ -190,11 +193,38 @@ def chunked(model: Llama) -> dict[str, dict[str, float]]:
     return found
 
 
+def speculative(model: Llama, tokenizer, repetitions: int) -> dict[str, dict[str, float]]:
+    """One request alone, with four n-gram guesses a step against none: share kept, and tokens a second as a ratio.
+
+    Two kinds of text: one that repeats its prompt, where guesses are good, and a story, where they are not.
+    """
+    line = "The river bank was steep, and the boat lay under the willow tree."
+    texts = {"repeats its prompt": f"{line} {line} {line} {line}", "a story": "Once upon a time, in a village by the sea,"}
+    found = {}
+    for name, text in texts.items():
+        ratios, params = [], SamplingParams(temperature=0, max_tokens=48, ignore_eos=True)
+        for _ in range(repetitions):
+            seconds, said, engine = [], [], None
+            for proposer in (NgramProposer(), None):
+                engine_now = engine_for(model, 1, num_speculative_tokens=4, proposer=proposer)
+                engine = engine or engine_now
+                taken, result = timed(engine_now.generate, [tokenizer.encode(text).ids], params)
+                seconds.append(taken)
+                said.append(result[0][0].ids)
+            if said[0] != said[1]:
+                raise SystemExit(f"{name}: guesses changed the tokens")
+            ratios.append(seconds[1] / seconds[0])
+        found[name] = {"kept": round(engine.num_accepted / max(engine.num_drafted, 1), 3),
+                       "guesses": engine.num_drafted, "speed_ratio_median": round(statistics.median(ratios), 3),
+                       "speed_ratio_min": round(min(ratios), 3)}
+    return found
+
+
 def main() -> None:
     """Measure, and write bench/results/engine.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=32)
+    parser.add_argument("--requests", type=int, default=48)
     parser.add_argument("--small-only", action="store_true", help="leave SmolLM2 out, and write nothing")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -207,8 +237,10 @@ def main() -> None:
     if args.small_only:
         print(*rows, sep="\n")
         return
-    smollm2 = from_gguf(Llama, next(corpora.path("smollm2").glob("*.gguf")))
+    file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
+    smollm2 = from_gguf(Llama, file.path)
     rows += speed("SmolLM2-135M", smollm2, jobs(args.requests // 2, 40_000, 8, 64), 8, args.repetitions)
+    counts["speculative_ngram_SmolLM2"] = speculative(smollm2, tokenizer_from_metadata(file.metadata), args.repetitions)
     save("engine", rows, versions=("torch", "transformers"), counts=counts)
 
 
