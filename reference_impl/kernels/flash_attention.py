@@ -179,6 +179,8 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None, sca
     num_queries, num_keys = q.shape[2], k.shape[2]
     if not q.numel() or not num_keys:
         return q * 0
+    causal = causal and num_queries > 1  # a single query is the last of the keys
+    window = None if window is not None and window >= num_keys else window
     plain = window is None and (not causal or num_queries == num_keys)
     mask = None if plain else visible(range(num_queries), range(num_keys), num_queries, num_keys, causal, window,
                                       q.device)

@@ -107,8 +107,9 @@ def _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start,
         scores = tl.dot(k_tile, tl.trans(q_tile), input_precision="ieee")
         weights = tl.exp2(scores * (scale * LOG2_E) - (lse_tile * LOG2_E)[None, :])
         if MASKED:
+            # Rows past the last query need none: their dO and delta are 0, and with them all that they would add.
             query = rows + (num_keys - num_queries)
-            mask = tile_mask(query[None, :], key[:, None], num_keys, window, CAUSAL, WINDOWED) & inside[None, :]
+            mask = tile_mask(query[None, :], key[:, None], num_keys, window, CAUSAL, WINDOWED)
             weights = tl.where(mask, weights, 0.0)
         sum_v = tl.dot(weights.to(grad_tile.dtype), grad_tile, sum_v, input_precision="ieee")
         grad_weights = tl.dot(v_tile, tl.trans(grad_tile), input_precision="ieee")

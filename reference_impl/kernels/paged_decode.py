@@ -23,6 +23,7 @@ from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend
 
 COLUMNS = 64
 PROGRAMS_A_MULTIPROCESSOR = 4
+ROWS_TOGETHER = 4096
 
 
 def gather_kv(cache: Float[Tensor, "b s K D"], blocks: Int[Tensor, "W"], first: int, stop: int
@@ -135,10 +136,33 @@ def _splits(num_programs: int, longest: int, device: torch.device) -> int:
     return max(1, min(wanted // num_programs, longest // (4 * COLUMNS), 64))
 
 
+def _sdpa_together(q: Tensor, k_cache: Tensor, v_cache: Tensor, block_tables: Tensor, context_lens: Tensor,
+                   longest: int, scale: float, window: int | None) -> Tensor:
+    """All sequences in one call, padded to the longest: for short contexts, where calls cost more than padding."""
+    size = k_cache.shape[1]
+    position = torch.arange(longest, device=q.device)
+    seen = position < context_lens[:, None]  # (B, S)
+    if window is not None:
+        seen &= position >= context_lens[:, None] - window
+    # A row that isn't seen may hold anything, NaN too: the newest token's row stands in for it.
+    position = torch.where(seen, position, (context_lens[:, None] - 1).clamp(min=0))
+    slots = block_tables.gather(1, position // size).clamp(min=0) * size + position % size
+    k, v = (cache.flatten(0, 1).index_select(0, slots.flatten()).unflatten(0, slots.shape)  # (B, S, K, D)
+            .transpose(1, 2).to(q.dtype) for cache in (k_cache, v_cache))
+    grouped = q.unflatten(1, (k.shape[1], -1))  # (B, K, H / K, D)
+    out = scaled_dot_product_attention(grouped, k, v, seen[:, None, None], scale=scale).flatten(1, 2)
+    return out.masked_fill(context_lens[:, None, None] == 0, 0)
+
+
 def _sdpa(q: Tensor, k_cache: Tensor, v_cache: Tensor, block_tables: Tensor, context_lens: Tensor, scale: float,
           window: int | None) -> Tensor:
+    contexts = context_lens.tolist()
+    padded = len(contexts) * max(contexts, default=0)
+    flat = k_cache.is_contiguous() and v_cache.is_contiguous()
+    if len(contexts) > 1 and flat and 0 < padded <= min(ROWS_TOGETHER, 3 * sum(contexts)):
+        return _sdpa_together(q, k_cache, v_cache, block_tables, context_lens, max(contexts), scale, window)
     out = torch.zeros_like(q)
-    for i, context in enumerate(context_lens.tolist()):
+    for i, context in enumerate(contexts):
         first = 0 if window is None else max(context - window, 0)
         if context:
             k, v = (gather_kv(cache, block_tables[i], first, context).transpose(0, 1)[None].to(q.dtype)
