@@ -1,8 +1,6 @@
 """The twins in float64 against torch's own operators, their gradients, and what they hold in memory."""
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from reference_impl.kernels import paged_decode
 from reference_impl.kernels.backend import Tiles
@@ -15,6 +13,7 @@ from reference_impl.kernels.rmsnorm import rms_norm
 from reference_impl.kernels.softmax import softmax
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.vector_add import vector_add
+from reference_impl.measure.tensors import TensorCounter
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -110,30 +109,18 @@ def test_the_log_sum_exp_is_kept_and_is_minus_infinity_where_nothing_is_seen(ran
     assert (lse[:10] == -torch.inf).all() and lse[10:].isfinite().all()
 
 
-class Largest(TorchDispatchMode):
-    """The most numbers in one tensor that any operator gave."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        result = operator(*args, **kwargs or {})
-        self.numbers = max([self.numbers, *(x.untyped_storage().nbytes() // x.element_size()
-                                            for x in tree_leaves(result) if torch.is_tensor(x))])
-        return result
-
-
 def test_no_tensor_grows_with_the_square_of_the_length_forward_or_backward(randn):
-    largest = {}
+    watched = {}
     for length in (64, 128, 256):
         q, k, v = (randn(1, 1, length, 4) for _ in range(3))
-        with Largest() as watch:
+        with TensorCounter() as watched[length]:
             flash_attention(q, k, v, causal=True, backend="torch", tiles=Tiles(16, 16)).sum().backward()
-        largest[length] = watch.numbers
-    # The largest are the inputs themselves; scores of 256 x 256 would be 64 times one of them.
-    assert largest == {length: length * 4 for length in largest}
-    with Largest() as watch:
+    # The largest are the inputs' own size; scores of 256 x 256 would be 64 times one of them.
+    assert {length: watch.largest for length, watch in watched.items()} == {length: length * 4 for length in watched}
+    assert watched[256].peak < 2.1 * watched[128].peak < 2.1 * 2.1 * watched[64].peak
+    with TensorCounter() as watch:
         dense(*(randn(1, 1, 256, 4) for _ in range(3)), True, None)
-    assert watch.numbers >= 256 * 256  # the watch sees scores where they are written down
+    assert watch.largest >= 256 * 256  # the watch sees scores where they are written down
 
 
 @pytest.fixture
