@@ -108,8 +108,9 @@ def side_by_side(x: Tensor) -> Tensor:
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
-# Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide instructions; only "keys" at 128 spills
-# registers, a few hundred bytes a thread. `tests/reference_impl/kernels/test_compiled.py` compiles them and looks.
+# Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide instructions; heads of 128 spill
+# registers, "keys" some 400 bytes a thread and the others next to none: `tests/.../kernels/test_compiled.py` compiles
+# them and looks. None was timed.
 _FLASH = {
     "forward": {32: Tiles(128, 128, 8, 3), 64: Tiles(128, 128, 8, 3), 128: Tiles(128, 128, 8, 2)},
     "keys": {32: Tiles(64, 128, 8, 3), 64: Tiles(32, 128, 8, 3), 128: Tiles(64, 128, 8, 2)},
