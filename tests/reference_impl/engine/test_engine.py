@@ -163,6 +163,19 @@ def test_log_probabilities_are_the_models_own_whatever_is_asked_of_the_choice(mo
         assert [id for id, _ in token.top] == row.topk(2).indices.tolist()
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-5), (torch.float16, 0.02), (torch.bfloat16, 0.15)])
+def test_other_number_formats_give_nearly_the_same_log_probabilities(model, dtype, tolerance):
+    other = llama(tie_word_embeddings=False)
+    other.load_state_dict(model.state_dict())
+    engine = make(other.to(dtype))
+    assert engine.runner.cache.pool.dtype == dtype
+    [[one]] = engine.generate([PROMPTS[0]], SamplingParams(temperature=0, max_tokens=8, logprobs=0))
+    with torch.no_grad():
+        exact = model(torch.tensor([[*PROMPTS[0], *one.ids]]))[0, len(PROMPTS[0]) - 1:-1].log_softmax(-1)
+    assert [token.logprob for token in one.tokens] == pytest.approx(
+        [float(row[id]) for row, id in zip(exact, one.ids, strict=True)], abs=tolerance)
+
+
 def test_an_end_token_ends_and_ignoring_it_does_not(model):
     plain = said(make(model), [PROMPTS[1]], SamplingParams(temperature=0, max_tokens=10))[0][0]
     engine = Engine(model, make(model).config, eos_ids=[plain[4]])
