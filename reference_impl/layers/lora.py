@@ -59,13 +59,16 @@ def _layers(model: nn.Module) -> dict[str, LoRALinear]:
 
 
 def add_lora(model: nn.Module, targets: Sequence[str], rank: int, alpha: float | int) -> list[str]:
-    """Replace each linear layer whose last name is a target; nothing else of the model is trained any more.
+    """Replace each linear layer whose name ends with a target; nothing else of the model is trained any more.
 
-    Returns the full names of what was replaced. Every target must name at least one layer.
+    A target is a last name ("query"), or more of it where that is not enough ("attention.output", not the output
+    layer). Returns the full names of what was replaced. Every target must name at least one layer.
     """
+    def ends_with(name: str, target: str) -> bool:
+        return f".{name}".endswith(f".{target}")
     matched = {name: module for name, module in model.named_modules()
-               if isinstance(module, nn.Linear) and name.rsplit(".", 1)[-1] in targets}
-    missing = set(targets) - {name.rsplit(".", 1)[-1] for name in matched}
+               if isinstance(module, nn.Linear) and any(ends_with(name, target) for target in targets)}
+    missing = {target for target in targets if not any(ends_with(name, target) for name in matched)}
     if missing or not matched:
         there = {name.rsplit(".", 1)[-1] for name, module in model.named_modules() if isinstance(module, nn.Linear)}
         raise ModelInputError(f"no linear layer is named {sorted(missing)}: the model has {sorted(there)}")

@@ -9,6 +9,7 @@ from torch import nn
 
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.lora import LoRALinear, add_lora, load_lora, lora_state, merge, save_lora, unmerge
+from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.weights.safetensors_files import read_file
 
 
@@ -79,6 +80,11 @@ def test_training_starts_where_the_model_stood_and_leaves_all_else_alone(model, 
     assert torch.equal(model.output.weight, before.output.weight)
 
 
+def test_a_layer_by_itself_trains_its_update_and_not_its_base():
+    layer = LoRALinear(nn.Linear(3, 2), rank=1, alpha=1)
+    assert {name for name, parameter in layer.named_parameters() if parameter.requires_grad} == {"a", "b"}
+
+
 def test_merged_equals_unmerged_and_unmerging_gives_the_weight_back(model, randn):
     x, weight = randn(4, 5).detach(), model.first["query"].weight.detach().clone()
     add_lora(model, ["query"], rank=2, alpha=6)
@@ -110,6 +116,13 @@ def test_only_the_adapter_is_saved_and_another_model_takes_it(model, randn, tmp_
     merge(other)
     with pytest.raises(ModelInputError, match="unmerge it"):
         load_lora(other, weights)
+
+
+def test_a_target_of_several_names_tells_layers_of_one_name_apart():
+    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5))
+    assert add_lora(model, ["attention.output"], rank=1, alpha=1) == ["blocks.0.attention.output",
+                                                                      "blocks.1.attention.output"]
+    assert type(model.output) is torch.nn.Linear
 
 
 def test_what_does_not_fit_is_refused(model):
