@@ -120,7 +120,7 @@ def make_server(app: FastAPI, limits: Limits, host: str = "127.0.0.1", port: int
                             proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
                             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                             timeout_graceful_shutdown=int(GRACE_SECONDS) + 5)
-    return Server(config, app.state.stop_engine)
+    return Server(config, app.state.serving.stop)
 
 
 def allow_connections(count: int) -> int:

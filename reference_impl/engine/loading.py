@@ -117,16 +117,18 @@ def _from_folder(folder: Path, dtype: torch.dtype) -> Loaded:
         raise LoadingError(f"{folder}: neither generation_config.json, config.json nor tokenizer_config.json says which "
                            "token ends a text")
     ends = tuple(ends) if isinstance(ends, list) else (ends,)
+    if wrong := [id for id in ends if type(id) is not int]:
+        raise LoadingError(f"{folder}: the id {wrong[0]!r} is said to end a text: a whole number is expected")
     return _checked(folder, Loaded(family.from_pretrained(folder).to(dtype), tokenizer, ends, folder.resolve().name,
-                                   _chat_template(folder, settings), bos, eos or tokenizer.vocabulary.token(ends[0])))
+                                   _chat_template(folder, settings), bos, eos))
 
 
 def _checked(path: Path, loaded: Loaded) -> Loaded:
     known, rows = len(loaded.tokenizer.vocabulary), loaded.model.config.vocab_size
     if known > rows:
         raise LoadingError(f"{path}: the tokenizer has {known} tokens, the model {rows}: they don't belong together")
-    if wrong := [id for id in loaded.eos_ids if not isinstance(id, int) or not 0 <= id < rows]:
-        raise LoadingError(f"{path}: the id {wrong[0]!r} is said to end a text, and the model has {rows} tokens")
+    if wrong := [id for id in loaded.eos_ids if not 0 <= id < known]:
+        raise LoadingError(f"{path}: the id {wrong[0]!r} is said to end a text, and the tokenizer has {known} tokens")
     return loaded
 
 
@@ -155,8 +157,8 @@ def _chat_template(folder: Path, settings: Mapping[str, Any]) -> str | None:
         return (folder / "chat_template.jinja").read_text(encoding="utf-8")
     template = settings.get("chat_template")
     if isinstance(template, list):  # several, each with a name
-        template = next((each["template"] for each in template if each.get("name") == "default"), None)
-    return template
+        template = next((each.get("template") for each in template if each.get("name") == "default"), None)
+    return template if isinstance(template, str) else None
 
 
 def load_encoder(path: Path | str | None = None) -> Encoder:

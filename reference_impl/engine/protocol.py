@@ -14,6 +14,7 @@ from reference_impl.generation.sampling_params import SamplingParams
 
 Kind = TypeVar("Kind", bound="Asked")
 Id = Annotated[int, Field(ge=0, lt=2 ** 31)]
+Count = Annotated[int, Field(ge=1, lt=2 ** 31)]
 StopString = Annotated[str, Field(min_length=1, max_length=128)]
 NEARLY_GREEDY = 1e-5
 """A smaller temperature counts as 0: dividing by it could leave the range of numbers, and the likeliest token wins."""
@@ -65,7 +66,7 @@ class SamplingRequest(Asked):
     repetition_penalty: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], Field(max_length=1024)] = {}
     seed: Annotated[int, Field(ge=0, lt=2 ** 63)] | None = None
-    n: Annotated[int, Field(ge=1)] = 1
+    n: Count = 1
     stop: StopString | Annotated[list[StopString], Field(max_length=16, fail_fast=True)] | None = None
     ignore_eos: bool = False
     stream: bool = False
@@ -89,7 +90,7 @@ class CompletionRequest(SamplingRequest):
     """POST /v1/completions."""
 
     prompt: str | Annotated[list[Id], Field(fail_fast=True)]
-    max_tokens: Annotated[int, Field(ge=1)] = 16
+    max_tokens: Count = 16
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: Literal[False] = False
 
@@ -119,8 +120,8 @@ class ChatRequest(SamplingRequest):
     """POST /v1/chat/completions."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=2048, fail_fast=True)]
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Count | None = None
+    max_completion_tokens: Count | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 

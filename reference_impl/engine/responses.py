@@ -126,11 +126,12 @@ class Answer:
                                  for t in tokens]}
 
     def _offset(self, index: int, id: int) -> int:
-        """Where in the continuation's whole text the next token begins; in a character, where that begins."""
-        offset = self._lengths.get(index, 0)
-        text = self._texts.setdefault(index, TextStream(self.tokenizer))
-        self._lengths[index] = offset + len(text.add(id))
-        return offset
+        """Where in the continuation's whole text the next token begins; for a part of a character, where that begins."""
+        before, own = self._lengths.get(index, 0), token_text(self.tokenizer, id)
+        new = self._texts.setdefault(index, TextStream(self.tokenizer)).add(id)
+        self._lengths[index] = before + len(new)
+        # What is new may start with bytes of earlier tokens that proved to be no character.
+        return before + (len(new) - len(own) if new.endswith(own) else 0)
 
     def _entry(self, id: int, logprob: float) -> dict[str, Any]:
         return {"token": token_text(self.tokenizer, id), "logprob": max(logprob, LEAST_LOGPROB),

@@ -58,7 +58,7 @@ def create_app(served: Served) -> FastAPI:
             yield
         handler.close()
     app = FastAPI(title="word2serve", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.stop_engine = handler.serving.stop
+    app.state.serving = handler.serving
     app.add_api_route("/health", handler.health)
     app.add_api_route("/metrics", handler.metrics_text)
     app.add_api_route("/v1/models", handler.models)
@@ -174,7 +174,8 @@ class Handler:
 
     def _authorise(self, request: Request) -> None:
         expected, given = self.served.api_key, request.headers.get("authorization", "")
-        if expected is not None and not secrets.compare_digest(given.encode(), f"Bearer {expected}".encode()):
+        # Headers are bytes; starlette reads them as Latin-1.
+        if expected is not None and not secrets.compare_digest(given.encode("latin-1"), f"Bearer {expected}".encode()):
             raise ApiError(401, "wrong or missing API key: send `Authorization: Bearer KEY`", "authentication_error",
                            code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
