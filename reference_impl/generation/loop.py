@@ -60,7 +60,8 @@ def check_prompts(prompts: Sequence[Sequence[int]], max_tokens: Sequence[int], m
 class Decoding:
     """A model that has read the prompts and goes on by one token a row and step; with a cache or without.
 
-    `num_processed` counts the tokens that passed through the model, padding too.
+    `num_processed` counts the tokens that passed through the model, padding too, `num_seen` those of a row so far.
+    `ids` are the prompts, and without a cache, when all must be read again, what came after them.
     """
 
     def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], max_tokens: int, cache: bool = True):
@@ -73,11 +74,12 @@ class Decoding:
         device = next(model.parameters()).device
         self.ids, self.mask = self.ids.to(device), None if self.mask is None else self.mask.to(device)
         self.cache: LayersCache | None = cache_for(model, width + max_tokens) if cache else None
-        self.num_processed = 0
+        self.num_processed = self.num_seen = 0
 
     def logits(self, new: Int[Tensor, "B T"], num_seen: int) -> Float[Tensor, "B V"]:
         """Logits after the last of `new`; num_seen tokens came before them."""
         self.num_processed += new.numel()
+        self.num_seen = num_seen + new.shape[1]
         mask, positions = self.mask, None
         if mask is not None:
             positions = (mask.cumsum(1) - 1).clamp(min=0)[:, num_seen:]
@@ -98,11 +100,13 @@ class Decoding:
 
     def advance(self, chosen: Int[Tensor, "B"]) -> Float[Tensor, "B V"]:
         """Put a token behind each row: logits of the next."""
-        num_seen = self.ids.shape[1]
-        self.ids = torch.cat((self.ids, chosen[:, None]), dim=1)
+        new = chosen[:, None]  # (B, 1)
         if self.mask is not None:
             self.mask = torch.cat((self.mask, torch.ones_like(self.mask[:, :1])), dim=1)
-        return self.logits(chosen[:, None], num_seen) if self.cache is not None else self.logits(self.ids, 0)
+        if self.cache is not None:
+            return self.logits(new, self.num_seen)
+        self.ids = torch.cat((self.ids, new), dim=1)
+        return self.logits(self.ids, 0)
 
     def reorder(self, rows: Int[Tensor, "N"]) -> None:
         """Go on with these rows."""

@@ -5,6 +5,7 @@ A row draws one number from its own generator and takes the token at which the c
 
 Not here: changing logits (see `processors`), drafts of a smaller model (see `engine`).
 """
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,13 +38,12 @@ def generator_for(params: SamplingParams, index: int = 0) -> torch.Generator | N
 
 def check_logits(logits: Float[Tensor, "B V"]) -> None:
     """Raise GenerationError that names the first row with NaN or +inf, or without any token that may be chosen."""
-    largest = logits.amax(-1)  # NaN if there is one in the row
-    if not largest.isfinite().all():
-        row = int((~largest.isfinite()).nonzero()[0])
-        if largest[row] == -torch.inf:
+    for row, largest in enumerate(logits.amax(-1).tolist()):  # NaN if there is one in the row
+        if largest == -math.inf:
             raise GenerationError(f"row {row}: every token is forbidden; loosen allowed_token_ids, logit_bias or "
                                   "min_tokens")
-        raise GenerationError(f"row {row}: logits have {float(largest[row])}; look for what overflowed in the model")
+        if not math.isfinite(largest):
+            raise GenerationError(f"row {row}: logits have {largest}; look for what overflowed in the model")
 
 
 def sample(logits: Float[Tensor, "B V"], generators: Sequence[torch.Generator | None]) -> Int[Tensor, "B"]:

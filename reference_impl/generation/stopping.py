@@ -15,7 +15,6 @@ BROKEN = "\ufffd"  # what `decode` writes for bytes that are no character yet
 
 
 @runtime_checkable
-@runtime_checkable
 class Decoder(Protocol):
     """What is needed of a tokenizer."""
 
