@@ -9,7 +9,7 @@ test: course
 	.venv/bin/python -m pytest -n auto --dist loadgroup
 
 bench: setup
-	for program in bench/*.py; do .venv/bin/python $$program || exit 1; done
+	for program in bench/*.py; do .venv/bin/python $$program || [ $$? -eq 2 ] || exit 1; done  # 2: not on this machine
 
 setup:
 	@$(PYTHON) autograder/bootstrap.py

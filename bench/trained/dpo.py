@@ -64,16 +64,17 @@ def pairs_from(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> 
 
 @torch.no_grad()
 def agreement(model: GPT, reference: GPT, pairs: list[Preference]) -> float:
-    """Share of the pairs whose preferred answer has the higher implied reward."""
+    """Share of the pairs whose preferred answer has the higher implied reward; equal ones count half."""
     batch = preference_batch(pairs)
     chosen, rejected = (sequence_logprobs(model, batch) - sequence_logprobs(reference, batch)).chunk(2)
-    return float((chosen > rejected).double().mean())
+    return float(((chosen > rejected).double() + 0.5 * (chosen == rejected)).mean())
 
 
 def main() -> None:
     """Sample pairs, train, measure, write bench/results/trained_dpo.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--learning-rate", type=float, default=3e-5)
     parser.add_argument("--prompts", type=int, default=400)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -103,11 +104,12 @@ def main() -> None:
                 "mean_log_ratio_to_reference": round(float(moved.mean()), 3),
                 "bits_per_byte": round(bits_per_byte(model, held_tokens, held_bytes), 4)}
     before, started = measure(), time.process_time()
-    config = TrainingConfig(num_steps=args.steps, learning_rate=2e-4, warmup_steps=5, weight_decay=0.0)
+    config = TrainingConfig(num_steps=args.steps, learning_rate=args.learning_rate, warmup_steps=5, weight_decay=0.0)
     result = train(model, lambda m, batch: dpo(m, batch, BETA), batches, config)
     found = {"before": before, "after": measure()}
     print(found)
-    save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, beta=BETA, pairs=len(pairs),
+    save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, learning_rate=args.learning_rate, beta=BETA,
+         pairs=len(pairs),
          held_out_pairs=len(held_pairs), block=BLOCK, cpu_seconds=round(time.process_time() - started),
          loss={"first": round(result.history[0]["loss"], 4), "last": round(result.history[-1]["loss"], 4)}, **found)
 

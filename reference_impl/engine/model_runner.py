@@ -38,16 +38,20 @@ class ModelRunner:
         self.cache.move(step.moves)
         if not step.scheduled:
             return []
-        ids, positions, layout = self._prepare(step.scheduled)
+        order = sorted(range(len(step.scheduled)), key=lambda place: step.scheduled[place].num_tokens > 1)
+        scheduled = [step.scheduled[place] for place in order]
+        ids, positions, layout = self._prepare(scheduled)
         hidden = self.model.hidden(ids[None], positions=positions[None],
                                    cache=self.cache.layers(layout, self.window))[0]  # (T, C)
         rows, counts, end = [], [], 0
-        for item in step.scheduled:
+        for item in scheduled:
             end += item.num_tokens
             counts.append(1 + item.num_drafts if item.samples else 0)
             rows += range(end - counts[-1], end)
-        logits = self.model.output(hidden[torch.tensor(rows, dtype=torch.int64, device=self.device)]).split(counts)  # (R, V) in all
-        return [part if count else None for part, count in zip(logits, counts, strict=True)]
+        read = torch.tensor(rows, dtype=torch.int64, device=self.device)
+        logits = self.model.output(hidden[read]).split(counts)  # (R, V) each
+        found = dict(zip(order, logits, strict=True))
+        return [found[place] if item.samples else None for place, item in enumerate(step.scheduled)]
 
     def _prepare(self, scheduled: list[Scheduled]) -> tuple[Tensor, Tensor, Layout]:
         """Ids and positions of the step's tokens, and where their keys and values go."""

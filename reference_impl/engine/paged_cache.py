@@ -6,6 +6,7 @@ and attended to. The tokens of all sequences of a step come end to end as one ro
 Not here: the attention itself, which is in `kernels.paged_decode`, and the decisions.
 """
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -17,19 +18,27 @@ from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.paged_prefill import paged_prefill
 
 
-@dataclass(frozen=True)
+@dataclass
 class Layout:
-    """Where the tokens of one step belong; the same for all layers. B sequences bring T tokens together."""
+    """Where the tokens of one step belong; the same for all layers. B sequences bring T tokens together.
+
+    Those that bring one token come first: for them attention has a quicker form.
+    """
 
     slot_mapping: Int[Tensor, "T"]  # block * block_size + offset of each token's place in the pool
     block_tables: Int[Tensor, "B M"]  # filled up with -1
     context_lens: Int[Tensor, "B"]  # tokens of each sequence so far, those of this step included
     cu_seqlens_q: Int[Tensor, "B+1"]  # sequence b brings tokens cu_seqlens_q[b] up to cu_seqlens_q[b + 1]
 
-    @property
-    def decodes(self) -> bool:
-        """Whether every sequence brings one token."""
-        return len(self.slot_mapping) == len(self.context_lens)
+    @cached_property
+    def num_decodes(self) -> int:
+        """How many sequences bring one token."""
+        return int((self.cu_seqlens_q.diff() == 1).sum())
+
+    @cached_property
+    def cu_seqlens_prefill(self) -> Int[Tensor, "P"]:
+        """Where the tokens of the others begin, counted from the first of theirs."""
+        return self.cu_seqlens_q[self.num_decodes:] - self.num_decodes
 
 
 class PagedCache:
@@ -74,11 +83,11 @@ class PagedLayerCache:
         layout = self.layout
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)
         store_kv(k, v, self.k_cache, self.v_cache, layout.slot_mapping)
-        scale = q.shape[-1] ** -0.5
-        if layout.decodes:
-            mixed = paged_attention(q, self.k_cache, self.v_cache, layout.block_tables, layout.context_lens, scale,
-                                    self.window)
-        else:
-            mixed = paged_prefill(q, self.k_cache, self.v_cache, layout.block_tables, layout.cu_seqlens_q,
-                                  layout.context_lens, scale, self.window)
-        return mixed.transpose(0, 1)[None]  # (1, H, T, D)
+        scale, n, mixed = q.shape[-1] ** -0.5, layout.num_decodes, []
+        if n:
+            mixed.append(paged_attention(q[:n], self.k_cache, self.v_cache, layout.block_tables[:n],
+                                         layout.context_lens[:n], scale, self.window))
+        if n < len(q):
+            mixed.append(paged_prefill(q[n:], self.k_cache, self.v_cache, layout.block_tables[n:],
+                                       layout.cu_seqlens_prefill, layout.context_lens[n:], scale, self.window))
+        return torch.cat(mixed).transpose(0, 1)[None]  # (1, H, T, D)
