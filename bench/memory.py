@@ -36,7 +36,7 @@ def step_of(side: str):
     from transformers import GPT2Config, GPT2LMHeadModel
     model = GPT2LMHeadModel(GPT2Config(vocab_size=SHAPE["vocab_size"], n_embd=SHAPE["width"], n_layer=SHAPE["layers"],
                                        n_head=SHAPE["heads"], n_positions=SHAPE["tokens"], resid_pdrop=0.0,
-                                       embd_pdrop=0.0, attn_pdrop=0.0))
+                                       embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=None, eos_token_id=None))
     inputs, labels = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
     return lambda: model(inputs, labels=labels, shift_labels=labels, use_cache=False).loss, model
 
