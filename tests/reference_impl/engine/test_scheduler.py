@@ -49,6 +49,15 @@ def test_a_long_prompt_is_cut_into_chunks_and_decoding_goes_on_beside_it():
     assert steps == [[("short", 1), ("long", 7)], [("short", 1), ("long", 7)], [("short", 1), ("long", 6)]]
 
 
+def test_a_prompt_of_higher_priority_leaves_a_token_for_each_that_decodes():
+    scheduler = make()
+    scheduler.add(request("short", 3))
+    compute(scheduler, scheduler.schedule())
+    scheduler.add(request("urgent", 20, first_id=100, priority=5))
+    compute(scheduler, scheduler.schedule())
+    assert plan(scheduler.schedule()) == [("urgent", 7), ("short", 1)]
+
+
 def test_a_preempted_request_starts_again_where_its_tokens_end():
     scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=16)
     first, second = request("first", 7), request("second", 7, first_id=100)
