@@ -116,7 +116,7 @@ class Server(uvicorn.Server):
 def make_server(app: FastAPI, limits: Limits, host: str = "127.0.0.1", port: int = 8000) -> Server:
     """A server for an application of `server.create_app`."""
     config = uvicorn.Config(app, host=host, port=port, http=functools.partial(PatientConnection, limits), ws="none",
-                            lifespan="on", log_level="warning", access_log=False, server_header=False,
+                            lifespan="on", log_level="error", access_log=False, server_header=False,
                             proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
                             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                             timeout_graceful_shutdown=int(GRACE_SECONDS) + 5)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from reference_impl.engine.protocol import ApiError
@@ -55,6 +56,8 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     except TimeoutError:
         raise ApiError(408, f"the body did not come within {limits.body_seconds:g} s", "timeout",
                        headers=CLOSE) from None
+    except ClientDisconnect:
+        raise ApiError(499, "the client closed the connection") from None
     if size > limits.body_bytes:
         raise ApiError(413, f"the body is larger than {limits.body_bytes:,} bytes", headers=CLOSE)
     return bytes(body)

@@ -108,6 +108,7 @@ class Handler:
     async def metrics_text(self) -> Response:
         """For Prometheus."""
         self.metrics.update(self.served.engine)
+        self.metrics.tasks.set(len(asyncio.all_tasks()))
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     def _models(self) -> list[dict[str, Any]]:

@@ -30,6 +30,8 @@ class ServingMetrics:
                                    registry=registry)
         self.running = Gauge("vllm:num_requests_running", "Sequences that run", registry=registry)
         self.waiting = Gauge("vllm:num_requests_waiting", "Sequences that wait", registry=registry)
+        self.tasks = Gauge("word2serve:asyncio_tasks", "Tasks of the event loop, this answer's included",
+                           registry=registry)
         self.cache_usage = Gauge("vllm:kv_cache_usage_perc", "Share of blocks that are held", registry=registry)
 
     def after_step(self, engine: Engine, outputs: list[Output]) -> None:
