@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from reference_impl.weights.shards import WeightsError, read_shards
+from reference_impl.weights.shards import WeightsError, read_folder
 
 SINGLE, INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
@@ -87,9 +87,4 @@ def _check_tensors(path: Path, weights: object) -> None:
 
 def read_weights(folder: Path | str) -> dict[str, Tensor]:
     """Every tensor of a folder, from its one file or from all of its shards."""
-    folder = Path(folder)
-    if (folder / SINGLE).exists():
-        return read_file(folder / SINGLE)
-    if not (folder / INDEX).exists():
-        raise WeightsError(f"{folder} holds neither {SINGLE} nor {INDEX}")
-    return read_shards(folder / INDEX, read_file)
+    return read_folder(folder, SINGLE, INDEX, read_file)

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from reference_impl.weights.shards import WeightsError, read_json, read_shards
+from reference_impl.weights.shards import WeightsError, read_folder, read_json
 
 __all__ = ["INDEX", "SINGLE", "WeightsError", "read_file", "read_json", "read_weights", "write_weights"]
 
@@ -55,12 +55,7 @@ def _check_header(path: Path) -> None:
 
 def read_weights(folder: Path | str) -> dict[str, Tensor]:
     """Every tensor of a folder, from its one file or from all of its shards."""
-    folder = Path(folder)
-    if (folder / SINGLE).exists():
-        return read_file(folder / SINGLE)
-    if not (folder / INDEX).exists():
-        raise WeightsError(f"{folder} holds neither {SINGLE} nor {INDEX}")
-    return read_shards(folder / INDEX, read_file)
+    return read_folder(folder, SINGLE, INDEX, read_file)
 
 
 def _cut(weights: dict[str, Tensor], max_bytes: int) -> list[dict[str, Tensor]]:

@@ -29,6 +29,17 @@ def read_json(path: Path) -> dict:
     return content
 
 
+def read_folder(folder: Path | str, single: str, index: str,
+                read_file: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Every tensor of a folder, from its one file or from all of its shards; the names are the format's."""
+    folder = Path(folder)
+    if (folder / single).exists():
+        return read_file(folder / single)
+    if not (folder / index).exists():
+        raise WeightsError(f"{folder} holds neither {single} nor {index}")
+    return read_shards(folder / index, read_file)
+
+
 def read_shards(index: Path, read_file: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
     """Every tensor of the files that an index names, each read by `read_file`."""
     shard_of = read_json(index).get("weight_map")

@@ -74,6 +74,8 @@ def main():
         places[f"weights {count}"] = lambda folder, c=count: killed_at_call(folder, checkpoint, "save_file", c)
     for count in (1, 2, 3):
         places[f"rename {count}"] = lambda folder, c=count: killed_at_call(folder, checkpoint.os, "rename", c)
+    for count in (1, 4):
+        places[f"sync {count}"] = lambda folder, c=count: killed_at_call(folder, checkpoint.os, "fsync", c)
     for name, run in places.items():
         folder = root / name.replace(" ", "-")
         assert in_own_process(lambda: run(folder)) == signal.SIGKILL, name

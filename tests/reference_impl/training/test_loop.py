@@ -70,6 +70,12 @@ def test_a_training_with_dropout_is_the_same_twice_and_another_seed_is_another(t
     assert not torch.allclose(end(0), end(1))
 
 
+def test_each_micro_batch_draws_a_dropout_of_its_own(tiny):
+    still = tiny.make_config(learning_rate=0.0, accumulation=1)
+    history = train(tiny.make_model(), tiny.objective, lambda number: tiny.batches(0), still, progress=False).history
+    assert len({row["loss"] for row in history}) == len(history)
+
+
 def test_frozen_parameters_do_not_move_and_the_others_do(tiny):
     model, before = tiny.make_model(), weights(tiny.make_model())
     model.blocks[0].requires_grad_(False)

@@ -7,6 +7,7 @@ from transformers import Trainer
 from reference_impl.models.bert import BertConfig
 from reference_impl.models.bert_tasks import BertForSequenceClassification
 from reference_impl.models.llama import Llama, LlamaConfig
+from reference_impl.models.xlnet import XLNet, XLNetConfig
 from reference_impl.training.optimizer import decay_groups, make_optimizer, scale_and_clip, set_learning_rate
 
 BERT = BertConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16,
@@ -20,7 +21,8 @@ def names_in(model, groups, decay):
 
 def small_models(tiny):
     llama = LlamaConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=2, num_kv_heads=1, intermediate_size=12)
-    return tiny.make_model(), BertForSequenceClassification(BERT), Llama(llama)
+    xlnet = XLNetConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=12)
+    return tiny.make_model(), BertForSequenceClassification(BERT), Llama(llama), XLNet(xlnet)  # its biases are matrices
 
 
 def test_what_decays_is_what_the_trainer_of_transformers_lets_decay(tiny):

@@ -9,6 +9,7 @@ import zipfile
 import pytest
 import torch
 
+from reference_impl.weights import pytorch_files
 from reference_impl.weights.pytorch_files import INDEX, SINGLE, read_file, read_weights
 from reference_impl.weights.shards import WeightsError
 
@@ -79,6 +80,16 @@ def test_a_file_that_calls_something_is_refused_and_nothing_is_called(tmp_path, 
     assert not trace.exists()
 
 
+@pytest.mark.parametrize("function, arguments", [(os.system, "touch {}"), (eval, "open('{}', 'w')")])
+def test_what_the_first_look_would_let_pass_torchs_own_unpickler_refuses_to_call(
+        tmp_path, monkeypatch, function, arguments):
+    monkeypatch.setattr(pytorch_files, "_check_archive", lambda path: None)
+    (tmp_path / SINGLE).write_bytes(saved({"a": Runs(function, arguments.format(tmp_path / "ran"))}))
+    with pytest.raises(WeightsError, match="is damaged or not a PyTorch file"):
+        read_weights(tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_bare_pickle_and_an_old_file_are_refused_unread(tmp_path):
     for content in (pickle.dumps(Runs(os.system, f"touch {tmp_path / 'ran'}")),
                     saved(TENSORS, _use_new_zipfile_serialization=False)):
@@ -95,6 +106,19 @@ def repacked(content, change=lambda name, data: data, **options):
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)))
     return stream.getvalue()
+
+
+@pytest.mark.parametrize("program, says", [
+    (pickle.dumps(Runs(os.system, "touch ran"), protocol=4), "something by STACK_GLOBAL"),
+    (b"(S'touch ran'\nios\nsystem\n.", "os.system"), (b"(ccollections\nOrderedDict\no.", "something by OBJ"),
+    (b"\x80\x02\x82\x01.", "1")])
+def test_a_pickle_that_finds_what_it_calls_by_another_instruction_is_refused(tmp_path, monkeypatch, program, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / SINGLE).write_bytes(
+        repacked(saved(TENSORS), lambda name, data: program if name.endswith("/data.pkl") else data))
+    with pytest.raises(WeightsError, match=f"asks to call {says}, which no tensor needs"):
+        read_weights(tmp_path)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_zip_bomb_is_refused_by_its_table(tmp_path):

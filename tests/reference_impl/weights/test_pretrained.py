@@ -1,0 +1,37 @@
+"""A configuration is not believed before the weights bear it out."""
+import json
+
+import pytest
+
+from reference_impl.models.bert import Bert, BertConfig
+from reference_impl.weights.pretrained import hugging_face_state
+from reference_impl.weights.safetensors_files import write_weights
+from reference_impl.weights.shards import WeightsError
+
+TINY = BertConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16,
+                  max_position_embeddings=8)
+PUBLISHED = {"model_type": "bert", "vocab_size": 11, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+             "intermediate_size": 16, "max_position_embeddings": 8}
+
+
+def write(folder, **changes):
+    write_weights(folder, hugging_face_state(Bert(TINY)))
+    (folder / "config.json").write_text(json.dumps({**PUBLISHED, **changes}))
+    return folder
+
+
+def test_a_configuration_and_weights_that_belong_together_make_a_model(tmp_path):
+    assert Bert.from_pretrained(write(tmp_path)).config == TINY
+
+
+@pytest.mark.parametrize("changes, says", [
+    # More than any machine can address: an attempt to allocate it would be another error.
+    ({"vocab_size": 2 ** 31 - 1, "hidden_size": 2 ** 20}, r"shape \(8,\) in the checkpoint but \(1048576,\) in this Bert"),
+    ({"num_hidden_layers": 2}, "the checkpoint lacks 'blocks.1"),
+    ({"num_hidden_layers": 1000}, "sets num_layers to 1000"),
+    ({"vocab_size": 2 ** 31}, "sets vocab_size to 2147483648"),
+])
+def test_a_configuration_that_promises_more_than_its_weights_is_refused_before_anything_is_allocated(
+        tmp_path, changes, says):
+    with pytest.raises(WeightsError, match=says):
+        Bert.from_pretrained(write(tmp_path, **changes))
