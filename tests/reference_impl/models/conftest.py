@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from reference_impl.weights.pretrained import hugging_face_state, load_hugging_face
 
@@ -132,22 +130,3 @@ def check_left_padding(model, ids, num_padding):
 @pytest.fixture(scope="session")
 def decoding():
     return SimpleNamespace(check_cache=check_cache, check_left_padding=check_left_padding)
-
-
-class Largest(TorchDispatchMode):
-    """Notes how many numbers the largest tensor has that any operator returns, in the backward pass too."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
-        result = function(*arguments, **(keywords or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.numbers = max(self.numbers, tensor.numel())
-        return result
-
-
-@pytest.fixture(scope="session")
-def largest_tensor():
-    """A context that notes it, in `numbers`."""
-    return Largest

@@ -3,16 +3,16 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
-from transformers.models.big_bird import modeling_big_bird  # noqa: E402
+from torch.nn.functional import cross_entropy
+from transformers.models.big_bird import modeling_big_bird
 
-from reference_impl.layers.checks import ModelInputError  # noqa: E402
-from reference_impl.models import bigbird  # noqa: E402
-from reference_impl.models.bigbird import (BigBird, BigBirdAttention, BigBirdConfig, BigBirdForMaskedLM,  # noqa: E402
+from reference_impl.layers.checks import ModelInputError
+from reference_impl.measure.tensors import TensorCounter
+from reference_impl.models import bigbird
+from reference_impl.models.bigbird import (BigBird, BigBirdAttention, BigBirdConfig, BigBirdForMaskedLM,
                                            pattern, random_blocks)
-from reference_impl.weights.pretrained import config_from  # noqa: E402
+from reference_impl.weights.pretrained import config_from
 
 SMALL = {"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
          "max_position_embeddings": 300, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -80,14 +80,14 @@ def test_blocks_give_what_a_dense_mask_gives(parity, ragged, settings, lengths):
         parity.assert_close(one, other)
 
 
-def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch, largest_tensor):
+def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch):
     model = BigBird(BigBirdConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8,
                                   block_size=8, num_random_blocks=2, max_position_embeddings=1100))
 
     def largest(num_tokens):
-        with largest_tensor() as noted:
+        with TensorCounter() as counter:
             model(torch.ones(1, num_tokens).long()).sum().backward()
-        return noted.numbers
+        return counter.largest
     assert largest(512) == 62 * 7 * 8 * 8  # keys of the seven blocks that each of the 62 inner ones sees
     assert largest(1023) == 126 * 7 * 8 * 8
     monkeypatch.setattr(BigBirdAttention, "forward", BigBirdAttention.dense)

@@ -1,16 +1,16 @@
 """Longformer against transformers and against attention with a dense mask."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
-from transformers.models.longformer import modeling_longformer  # noqa: E402
+from torch.nn.functional import cross_entropy
+from transformers.models.longformer import modeling_longformer
 
-from reference_impl.layers.checks import ModelInputError  # noqa: E402
-from reference_impl.models.longformer import (Longformer, LongformerAttention, LongformerConfig,  # noqa: E402
+from reference_impl.layers.checks import ModelInputError
+from reference_impl.measure.tensors import TensorCounter
+from reference_impl.models.longformer import (Longformer, LongformerAttention, LongformerConfig,
                                               LongformerForMaskedLM)
-from reference_impl.weights.pretrained import config_from  # noqa: E402
-from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
+from reference_impl.weights.pretrained import config_from
+from reference_impl.weights.safetensors_files import WeightsError
 
 SMALL = {"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
          "max_position_embeddings": 302, "type_vocab_size": 1}
@@ -65,14 +65,14 @@ def test_blocks_give_what_a_dense_mask_gives(parity, ragged, settings, lengths, 
         parity.assert_close(torch.zeros_like(other) if one is None else one, other)
 
 
-def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch, largest_tensor):
+def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch):
     model = Longformer(LongformerConfig(vocab_size=11, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8,
                                         attention_window=8, max_position_embeddings=1100))
 
     def largest(num_tokens):
-        with largest_tensor() as noted:
+        with TensorCounter() as counter:
             model(torch.ones(1, num_tokens).long(), is_global=torch.arange(num_tokens)[None] < 2).sum().backward()
-        return noted.numbers
+        return counter.largest
     assert largest(512) == 512 * 3 * 8  # each block's own and neighbouring keys, D numbers each
     assert largest(1023) == 1024 * 3 * 8  # filled up to a multiple of the side
     monkeypatch.setattr(LongformerAttention, "forward", LongformerAttention.dense)
