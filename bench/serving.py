@@ -6,10 +6,10 @@ Requests arrive by a Poisson process: the time between two is drawn from an expo
 for an answer before the next one asks, as it is with many users who know nothing of each other. A client that sends
 one request after the other would slow down with the server and hide how long its queue is.
 
-Prompts are passages of the Bible of 16 to 128 words, answers 16 to 64 tokens, both spread evenly on a logarithmic scale;
+Prompts are passages of the Bible of 16 to 128 words, answers 16 to 64 tokens, both spread evenly on a log scale;
 the same requests at every rate. For each rate: time to first token, time per output token after it (median and 95th
-percentile), tokens a second, and goodput, the share of requests that kept both limits (Zhong et al. 2024, DistServe,
-section 1, calls requests a second within limits so; here it is given as a share as well).
+percentile), tokens a second, and the share of requests that kept both limits. Goodput is the highest rate at which
+nearly all keep theirs (Zhong et al. 2024, DistServe), and can be read off the rows.
 """
 import argparse
 import asyncio
@@ -32,7 +32,7 @@ from served import course_serve, write_tiny_model  # noqa: E402
 from reference_impl import corpora  # noqa: E402
 
 FIRST_TOKEN_SECONDS, PER_TOKEN_SECONDS = 2.0, 0.25
-"""The limits of goodput: patience for a beginning, and about as fast as one reads."""
+"""The limits: patience for a beginning, and about as fast as one reads."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ async def measure(url: str, model: str, rate: float, count: int) -> dict[str, fl
         seconds = time.perf_counter() - start
     good = sum(each.is_good for each in seen)
     row = {"requests_per_second": rate, "requests": count, "seconds": seconds,
-           "tokens_per_second": sum(each.num_tokens for each in seen) / seconds, "goodput_share": good / count,
-           "goodput_per_second": good / seconds}
+           "tokens_per_second": sum(each.num_tokens for each in seen) / seconds, "share_within_limits": good / count,
+           "requests_within_limits_per_second": good / seconds}
     for name in ("first", "per_token"):
         values = sorted(getattr(each, name) for each in seen)
         row |= {f"{name}_median": statistics.median(values),

@@ -116,7 +116,7 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
-        pass  # how uvicorn hands on, at the end, the signal that ended it
+        print(flush=True)  # uvicorn hands on, at the end, the signal that ended it; the terminal shows ^C
     finally:
         signal.signal(signal.SIGTERM, before)
         if args.trace:

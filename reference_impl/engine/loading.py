@@ -114,8 +114,8 @@ def _from_folder(folder: Path, dtype: torch.dtype) -> Loaded:
     if ends is None and eos:
         ends = tokenizer.vocabulary.id(eos)
     if ends is None:
-        raise LoadingError(f"{folder}: neither generation_config.json, config.json nor tokenizer_config.json says which "
-                           "token ends a text")
+        raise LoadingError(f"{folder}: neither generation_config.json, config.json nor tokenizer_config.json says "
+                           "which token ends a text")
     ends = tuple(ends) if isinstance(ends, list) else (ends,)
     if wrong := [id for id in ends if type(id) is not int]:
         raise LoadingError(f"{folder}: the id {wrong[0]!r} is said to end a text: a whole number is expected")

@@ -1,8 +1,8 @@
 """The requests of OpenAI's API that the server understands, and the shape in which it refuses one.
 
 Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penalty, priority ...) have vLLM's. A field
-that is not known is refused rather than ignored: who misspells `temperature` should be told. Types are strict ("1" is no
-number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
+that is not known is refused rather than ignored: who misspells `temperature` should be told. Types are strict ("1" is
+no number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
 
 Not here: tools, pictures, audio, several prompts in one request.
 """

@@ -126,7 +126,7 @@ class Answer:
                                  for t in tokens]}
 
     def _offset(self, index: int, id: int) -> int:
-        """Where in the continuation's whole text the next token begins; for a part of a character, where that begins."""
+        """Where in the continuation's text the next token begins; for a part of a character, where that begins."""
         before, own = self._lengths.get(index, 0), token_text(self.tokenizer, id)
         new = self._texts.setdefault(index, TextStream(self.tokenizer)).add(id)
         self._lengths[index] = before + len(new)

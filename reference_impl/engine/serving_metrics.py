@@ -20,7 +20,8 @@ class ServingMetrics:
         registry = self.registry = CollectorRegistry()
         self.requests = Counter("vllm:request_success", "Continuations that ended", ["finished_reason"],
                                 registry=registry)
-        self.refused = Counter("word2serve:request_refused", "Requests that got an error", ["status"], registry=registry)
+        self.refused = Counter("word2serve:request_refused", "Requests that got an error", ["status"],
+                               registry=registry)
         self.prompt_tokens = Counter("vllm:prompt_tokens", "Tokens of prompts", registry=registry)
         self.generation_tokens = Counter("vllm:generation_tokens", "Tokens that were sampled", registry=registry)
         self.preemptions = Counter("vllm:num_preemptions", "Sequences that gave up their blocks", registry=registry)

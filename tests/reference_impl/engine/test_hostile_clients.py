@@ -1,4 +1,4 @@
-"""Requests that are wrong, and clients that go away or flood: an error in OpenAI's shape, and nothing is left behind."""
+"""Requests that are wrong, and clients that flood: an error in OpenAI's shape, and nothing is left behind."""
 import concurrent.futures
 import json
 

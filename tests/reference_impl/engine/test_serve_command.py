@@ -151,7 +151,8 @@ def test_a_signal_ends_it_cleanly(ending, tiny_folder, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
-    (["/no/such/model"], "does not exist"), (["--host", "0.0.0.0"], "lets others in"), (["--port", "70000"], "--port is"),
+    (["/no/such/model"], "does not exist"), (["--host", "0.0.0.0"], "lets others in"),
+    (["--port", "70000"], "--port is"),
     (["--cache-mb", "0"], "--cache-mb is 0"), (["TINY", "--num-blocks", "1", "--max-model-len", "5000"], "positions"),
     (["TINY", "--max-num-seqs", "9", "--max-num-batched-tokens", "4"], "max_num_batched_tokens"),
     (["TINY", "--speculate", "-1"], "--speculate is -1"), (["TINY", "--encoder", "/no/such"], "/no/such"),

@@ -7,6 +7,8 @@ import pytest
 import torch
 import transformers
 
+from reference_impl.tokenizers.encoding import Template
+
 MESSAGES = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Say a word."}]
 
 
@@ -167,6 +169,20 @@ def test_many_clients_at_once_get_what_each_gets_alone(running):
     alone = [said(prompt) for prompt in prompts]
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         assert list(pool.map(said, prompts)) == alone
+
+
+def test_a_first_token_is_put_before_a_completion_and_a_chat_template_brings_its_own(client, running, monkeypatch):
+    def num_tokens():
+        return [client.completions.create(model="tiny", prompt="hi", max_tokens=1).usage.prompt_tokens,
+                client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=1).usage.prompt_tokens]
+    completion, chat = num_tokens()
+    monkeypatch.setattr(running.engine.tokenizer, "template", Template("<|endoftext|>:0 A:0"))
+    assert num_tokens() == [completion + 1, chat]
+
+
+def test_a_special_token_in_a_prompt_is_read_as_text(client):
+    asked = client.completions.create(model="tiny", prompt="<|im_end|>", max_tokens=1)
+    assert asked.usage.prompt_tokens == len("<|im_end|>")
 
 
 def test_a_model_without_a_template_completes_but_does_not_chat(start):
