@@ -1,0 +1,93 @@
+"""The committed records of bench/trained say what the course claims of its trained models; each script explains itself.
+
+Nothing is trained here: a record is made by its script and committed. One that is not there yet claims nothing.
+"""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[3] / "bench"
+SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name != "texts.py")
+RUN_ALL = """
+import runpy, sys
+for script in sys.argv[1:]:
+    sys.path[0], sys.argv = script.rpartition("/")[0], [script, "--help"]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        assert end.code == 0, script
+    else:
+        raise AssertionError(f"{script} went on after --help")
+"""
+
+
+def record(name: str) -> dict:
+    """The record of one script."""
+    path = BENCH / "results" / f"trained_{name}.json"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not committed")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_gpt_has_at_most_1_75_bits_per_byte_and_fewer_than_the_bigram():
+    bits = record("gpt")["bits_per_byte"]
+    assert bits["GPT"] <= 1.75
+    assert bits["GPT"] < bits["2-gram, Kneser-Ney"] - 0.1
+
+
+def test_bert_fills_blanks_clearly_better_than_a_unigram_and_a_bigram():
+    found = record("bert")["at_blanks"]
+    for rival in ("unigram", "bigram"):
+        assert found["BERT"]["nats"] < found[rival]["nats"] - 0.2, rival
+        assert found["BERT"]["accuracy"] > found[rival]["accuracy"] + 0.02, rival
+
+
+def test_a_fine_tuned_encoder_is_above_its_frozen_vectors_and_naive_bayes_here_and_as_published_in_the_data_notes():
+    found = record("sentiment")["accuracy"]
+    assert found["fine-tuned"] > max(found["frozen vectors"], found["naive Bayes"], 0.777, 0.772)
+
+
+def test_spelling_is_read_better_than_by_the_tables_of_letters():
+    found = record("spelling")["held_out"]
+    assert found["model"]["exact"] > max(row["exact"] for name, row in found.items() if name != "model")
+
+
+def test_dpo_moves_the_preference_on_pairs_that_were_held_out():
+    found = record("dpo")
+    assert found["after"]["agreement"] > found["before"]["agreement"]
+    assert found["after"]["mean_tokens_of_a_verse"] < found["before"]["mean_tokens_of_a_verse"]
+
+
+def test_lora_trains_fewer_numbers_than_full_fine_tuning_and_both_learn_the_new_domain():
+    ways = record("adapt")["ways"]
+    for name, way in ways.items():
+        if name.startswith("LoRA"):
+            assert way["trained_parameters"] < ways["all weights"]["trained_parameters"]
+        if name not in ("before", "from nothing"):
+            assert way["bits_per_byte"]["definitions"] < ways["before"]["bits_per_byte"]["definitions"]
+
+
+def test_electra_and_the_masked_language_model_spent_the_same_number_of_operations():
+    found = record("electra")["found"]
+    spent = {name: found[name]["steps"] * found[name]["gigaflops_a_step"] for name in ("masked LM", "ELECTRA")}
+    assert spent["ELECTRA"] == pytest.approx(spent["masked LM"], rel=0.01)
+    assert set(found["ELECTRA"]["probes"]) == set(found["before training"]["probes"])
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
+def test_a_record_names_its_seed_its_versions_and_the_machine_with_its_load(name: str):
+    found = record(name)
+    assert "load" in found["machine"] and found["versions"]["torch"]
+    assert "seed" in found or "seed" in found["settings"]
+
+
+def test_every_script_explains_itself_and_trains_nothing_when_asked_for_help():
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", RUN_ALL, *map(str, SCRIPTS)], capture_output=True, text=True,
+                          env=environment, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("usage:") == len(SCRIPTS)
