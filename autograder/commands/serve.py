@@ -1,6 +1,8 @@
 """`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
 import argparse
+import ipaddress
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -9,7 +11,6 @@ from autograder.errors import CourseError
 
 SUMMARY = "serve a language model over HTTP, with OpenAI's API"
 KEY_VARIABLE = "WORD2SERVE_API_KEY"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EPILOG = f"""\
 examples:
   course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by MiniLM
@@ -68,18 +69,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load, say what is served where, and serve until a signal; 0."""
-    import signal
-
     api_key = args.api_key or os.environ.get(KEY_VARIABLE) or None
-    if args.host not in LOOPBACK and api_key is None and not args.open_to_all:
+    if not _is_loopback(args.host) and api_key is None and not args.open_to_all:
         raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE} or --api-key, or say --open-to-all")
     if not 0 <= args.port < 65536:
         raise CourseError(f"--port is {args.port}: give 0 to 65535")
     listening = _listen(args.host, args.port)  # before the model is loaded: it takes seconds to hear of a taken port
     try:
-        return _serve(args, api_key, listening, signal)
+        return _serve(args, api_key, listening)
     finally:
         listening.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, whose address may be another tomorrow
+        return False
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -95,7 +101,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket, signal) -> int:
+def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket) -> int:
     from reference_impl.engine.connections import allow_connections, make_server
     from reference_impl.engine.limits import Limits
     from reference_impl.engine.loading import DEFAULT_ENCODER_NAME, LoadingError, load_encoder
@@ -116,7 +122,7 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
-        print(flush=True)  # uvicorn hands on, at the end, the signal that ended it; the terminal shows ^C
+        print(flush=True)  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
     finally:
         signal.signal(signal.SIGTERM, before)
         if args.trace:
