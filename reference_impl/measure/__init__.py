@@ -8,4 +8,5 @@
     cache_bytes   what a KV cache holds, and how much of it stays empty
     tensors       which tensors a piece of code makes, and the most alive at once
     roofline      what a step costs on a machine, and on several GPUs
+    scaling_law   loss by parameters and tokens, and the best split of a budget
 """
