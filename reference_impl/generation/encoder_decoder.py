@@ -2,7 +2,9 @@
 
 Sutskever et al. 2014, section 3.2, began so; T5 (Raffel et al. 2020, section 3.1.2) tests with it.
 
-Not here: a cache for the decoder: our T5's layers take none, so that each step passes over the whole target so far.
+Keys and values of the source are made once, those of the target token by token.
+
+Not here: sampling, beams (see `sampler`, `beam`: for decoders alone).
 """
 from collections.abc import Collection
 
@@ -10,14 +12,15 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from reference_impl.generation.cache import PreallocatedCache
 from reference_impl.generation.sampler import check_logits
 from reference_impl.generation.sampling_params import GenerationError
-from reference_impl.models.t5 import T5
+from reference_impl.models.t5 import T5, DecoderCache
 
 
 @torch.inference_mode()
 def translate(model: T5, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None, max_tokens: int = 20,
-              eos_ids: Collection[int] = (1,), start_id: int = 0) -> list[list[int]]:
+              eos_ids: Collection[int] = (1,), start_id: int = 0, *, cache: bool = True) -> list[list[int]]:
     """The likeliest token after the likeliest token, until an end token, which is included, or max_tokens.
 
     `mask` is True for the tokens of the source. Call it on a model in evaluation mode. Raises GenerationError for an
@@ -26,13 +29,14 @@ def translate(model: T5, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] |
     if source.numel() == 0 or (mask is not None and not bool(mask.any(1).all())):
         raise GenerationError(f"sources of shape {tuple(source.shape)} have a row without a token: give at least one")
     memory = model.encode(source, mask)  # (B, S, C)
-    target = torch.full((len(source), 1), start_id, device=source.device)  # (B, 1), then longer
+    target = torch.full((len(source), 1), start_id, device=source.device)  # (B, 1), without a cache then longer
+    layers = [DecoderCache(PreallocatedCache(max_tokens)) for _ in model.decoder.blocks] if cache else None
     found, live = [[] for _ in source], set(range(len(source)))
     for _ in range(max_tokens):
-        logits = model.decode(target, memory, mask)[:, -1]  # (B, V)
+        logits = model.decode(target, memory, mask, layers)[:, -1]  # (B, V)
         check_logits(logits)
         chosen = logits.argmax(-1)
-        target = torch.cat((target, chosen[:, None]), dim=1)
+        target = chosen[:, None] if cache else torch.cat((target, chosen[:, None]), dim=1)
         for row in sorted(live):
             found[row].append(int(chosen[row]))
             if found[row][-1] in eos_ids:

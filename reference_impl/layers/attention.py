@@ -161,14 +161,24 @@ class MultiHeadAttention(nn.Module):
         self.value = nn.Linear(hidden_size, num_kv_heads * head_dim, bias)
         self.output = nn.Linear(num_heads * head_dim, hidden_size, bias)
 
-    def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B S C"] | None = None, *,
+    def keys_values(self, source: Float[Tensor, "B S C"]) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+        """What attention to the source needs of it, without rotary positions: to be kept while queries come."""
+        return split_heads(self.key(source), self.num_kv_heads), split_heads(self.value(source), self.num_kv_heads)
+
+    def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B M C"] | None = None, *,
                 mask: Bool[Tensor, "..."] | Packing | None = None, bias: Float[Tensor, "..."] | None = None,
-                causal: bool = False, rotary: Tables | None = None) -> Float[Tensor, "B T C"]:
-        """Attend from x to `memory`, or to x itself. `rotary` turns queries and keys by their positions in x."""
-        source = x if memory is None else memory
+                causal: bool = False, rotary: Tables | None = None,
+                known: tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]] | None = None
+                ) -> Float[Tensor, "B T C"]:
+        """Attend from x to `memory`, or to x itself, or to what is `known` of either by `keys_values`.
+
+        `rotary` turns queries and keys by their positions in x; it can't be given with `known`.
+        """
+        if rotary is not None and known is not None:
+            raise ModelInputError("rotary positions with known keys: they are those of x, where known keys are not; "
+                                  "give one of the two")
         q = split_heads(self.query(x), self.num_heads)  # (B, H, T, D)
-        k = split_heads(self.key(source), self.num_kv_heads)  # (B, K, S, D)
-        v = split_heads(self.value(source), self.num_kv_heads)
+        k, v = self.keys_values(x if memory is None else memory) if known is None else known  # (B, K, S, D) each
         if rotary is not None:
             q, k = rotate(q, rotary), rotate(k, rotary)
         dropout = self.dropout if self.training else 0.0

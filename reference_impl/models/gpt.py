@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import Cache, causal_attention, merge_heads
+from reference_impl.layers.attention import Cache, causal_attention, merge_heads, split_heads
 from reference_impl.layers.checks import check_heads, check_ids, check_mask
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
@@ -83,8 +83,7 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 S"] | None,
                 cache: Cache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens."""
-        parts = self.qkv(x).unflatten(-1, (3, self.num_heads, -1))  # (B, T, 3, H, D)
-        q, k, v = parts.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
+        q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
         mixed = causal_attention(q, k, v, mask, cache, self.dropout if self.training else 0.0)
         return self.output(merge_heads(mixed))
 

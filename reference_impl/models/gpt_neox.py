@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import LayerCache, attention, merge_heads, split_heads
+from reference_impl.layers.attention import Cache, causal_attention, merge_heads, split_heads
 from reference_impl.layers.checks import check_heads, check_ids, check_mask
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
@@ -74,13 +74,11 @@ class Attention(nn.Module):
         return torch.cat((rotate(x[..., :self.turned], rotary), x[..., self.turned:]), dim=-1)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None,
-                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
+                cache: Cache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens."""
         q, k, v = split_heads(self.qkv(x), self.num_heads).chunk(3, dim=-1)  # (B, H, T, 3 D) to (B, H, T, D) each
         q, k = self._rotate(q, rotary), self._rotate(k, rotary)
-        if cache is not None:
-            k, v = cache.append(k, v)  # (B, H, S, D)
-        return self.output(merge_heads(attention(q, k, v, mask, causal=True)))
+        return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
 
 class Block(nn.Module):
@@ -95,7 +93,7 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None = None,
-                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
+                cache: Cache | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         attended = self.attention(self.attention_norm(x), rotary, mask, cache)
         if self.parallel:
@@ -118,17 +116,13 @@ class GPTNeoX(nn.Module):
         self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
-                positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each.
-
-        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With a
-        cache, ids are the new ones.
-        """
+    def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
+               positions: Int[Tensor, "B T"] | None = None,
+               cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T C"]:
+        """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
         config, num_tokens = self.config, ids.shape[1]
         start = cache[0].length if cache else 0
-        check_ids(ids, config.vocab_size, config.max_position_embeddings, start)
+        check_ids(ids, config.vocab_size, config.max_position_embeddings if positions is None else None, start)
         check_mask(mask, (ids.shape[0], start + num_tokens))
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
@@ -136,7 +130,18 @@ class GPTNeoX(nn.Module):
         rotary = rotary_tables(positions, self.blocks[0].attention.turned, config.rope_theta, dtype=x.dtype)
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, None if mask is None else key_mask(mask), cache[i] if cache else None)
-        return self.output(self.norm(x))
+        return self.norm(x)
+
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
+                positions: Int[Tensor, "B T"] | None = None,
+                cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each.
+
+        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With
+        `positions` a row may be wider than the positions there are: packed, or padded. With a cache, ids are the new
+        ones.
+        """
+        return self.output(self.hidden(ids, mask, positions, cache))
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "GPTNeoX":

@@ -7,6 +7,7 @@ shared by its layers; before the output layer, which is the embedding, vectors a
 
 Not here: span corruption (see `objectives`), generating (see `generation`).
 """
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +15,7 @@ from typing import ClassVar
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import MultiHeadAttention
+from reference_impl.layers.attention import LayerCache, MultiHeadAttention
 from reference_impl.layers.checks import check_ids, check_mask
 from reference_impl.layers.feed_forward import FeedForward, GatedFeedForward
 from reference_impl.layers.masks import key_mask
@@ -68,6 +69,14 @@ def _attention(config: T5Config) -> MultiHeadAttention:
                               dropout=config.dropout)
 
 
+@dataclass
+class DecoderCache:
+    """Of one layer of the decoder: keys and values of the target so far, and of the memory, which are made once."""
+
+    target: LayerCache
+    memory: tuple[Float[Tensor, "B H S D"], Float[Tensor, "B H S D"]] | None = None
+
+
 class Block(nn.Module):
     """Attention, in the decoder attention to the encoder's output too, then feed-forward; each with a norm before."""
 
@@ -84,13 +93,21 @@ class Block(nn.Module):
                                   dropout=config.dropout)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T T"],
-                mask: Bool[Tensor, "B 1 1 T"] | None = None, memory: Float[Tensor, "B S C"] | None = None,
-                memory_mask: Bool[Tensor, "B 1 1 S"] | None = None) -> Float[Tensor, "B T C"]:
-        """Masks are True for the keys that are tokens. Attention to the memory has no positions."""
-        x = x + self.dropout(self.attention(self.attention_norm(x), mask=mask, bias=bias, causal=self.causal))
+    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T S"],
+                mask: Bool[Tensor, "B 1 1 S"] | None = None, memory: Float[Tensor, "B M C"] | None = None,
+                memory_mask: Bool[Tensor, "B 1 1 M"] | None = None,
+                cache: DecoderCache | None = None) -> Float[Tensor, "B T C"]:
+        """Masks are True for the keys that are tokens. Attention to the memory has no positions.
+
+        With a cache, x are the last T of S tokens.
+        """
+        normed, known, of_memory = self.attention_norm(x), None, None
+        if cache is not None:
+            known = cache.target.append(*self.attention.keys_values(normed))
+            of_memory = cache.memory = cache.memory or self.cross_attention.keys_values(memory)
+        x = x + self.dropout(self.attention(normed, mask=mask, bias=bias, causal=self.causal, known=known))
         if self.cross_attention is not None:
-            x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask=memory_mask))
+            x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask=memory_mask, known=of_memory))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
@@ -105,12 +122,14 @@ class Stack(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], **others: Tensor | None) -> Float[Tensor, "B T C"]:
-        """x are embeddings; the rest goes to every block."""
-        bias = self.positions(x.shape[1])  # (H, T, T)
+    def forward(self, x: Float[Tensor, "B T C"], cache: Sequence[DecoderCache] | None = None,
+                **others: Tensor | None) -> Float[Tensor, "B T C"]:
+        """x are embeddings, with a cache, one a block, of the new tokens; the rest goes to every block."""
+        start = cache[0].target.length if cache else 0
+        bias = self.positions(x.shape[1], start + x.shape[1])  # (H, T, S)
         x = self.dropout(x)
-        for block in self.blocks:
-            x = block(x, bias, **others)
+        for i, block in enumerate(self.blocks):
+            x = block(x, bias, cache=cache[i] if cache else None, **others)
         return self.dropout(self.norm(x))
 
 
@@ -144,11 +163,15 @@ class T5(nn.Module):
         return self.encoder(self.embedding(source), mask=None if mask is None else key_mask(mask))
 
     def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
-               memory_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target`'s, which starts with the padding's id, 0, as released."""
+               memory_mask: Bool[Tensor, "B S"] | None = None,
+               cache: Sequence[DecoderCache] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each of `target`'s, which starts with the padding's id, 0, as released.
+
+        With a cache, one a layer of the decoder, `target` are the new tokens; the memory must stay the same.
+        """
         check_ids(target, self.config.vocab_size)
         check_mask(memory_mask, memory.shape[:2])
-        x = self.decoder(self.embedding(target), memory=memory,
+        x = self.decoder(self.embedding(target), cache, memory=memory,
                          memory_mask=None if memory_mask is None else key_mask(memory_mask))
         if self.output is not None:
             return self.output(x)

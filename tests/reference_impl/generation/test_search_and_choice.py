@@ -101,8 +101,10 @@ def test_t5_writes_what_transformers_writes():
     source = torch.randint(2, 31, (4, 6), generator=generator)
     mask = torch.arange(6) < torch.tensor([6, 3, 4, 1])[:, None]
     expected = theirs.generate(source, attention_mask=mask.long(), max_new_tokens=9, do_sample=False)[:, 1:].tolist()
-    found = translate(ours, source, mask, 9)
-    assert found == [row[:row.index(1) + 1] if 1 in row else row[:9] for row in expected]
+    for cache in (True, False):
+        found = translate(ours, source, mask, 9, cache=cache)
+        assert found == [row[:row.index(1) + 1] if 1 in row else row[:9] for row in expected]
+    assert len({tuple(row) for row in found}) > 1 and max(len(set(row)) for row in found) > 1
     with pytest.raises(GenerationError, match="a row without a token"):
         translate(ours, source, mask & False)
 

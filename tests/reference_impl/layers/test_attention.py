@@ -114,6 +114,14 @@ def test_multi_head_attention_is_torchs_module(randn, hidden_size, num_heads, le
     assert_same(mixed, expected, [x, memory] if to_memory else [x])
 
 
+def test_known_keys_and_values_stand_for_the_memory_or_for_x(randn):
+    layer, x, memory = MultiHeadAttention(8, 4, num_kv_heads=2).double(), randn(2, 3, 8), randn(2, 5, 8)
+    torch.testing.assert_close(layer(x, known=layer.keys_values(memory)), layer(x, memory))
+    torch.testing.assert_close(layer(x, known=layer.keys_values(x), causal=True), layer(x, causal=True))
+    with pytest.raises(ModelInputError, match="rotary positions with known keys"):
+        layer(x, known=layer.keys_values(x), rotary=rotary_tables(torch.arange(3), 2, dtype=torch.float64))
+
+
 def test_rotary_positions_turn_queries_and_keys_but_not_values(randn):
     layer = MultiHeadAttention(8, 2).double()
     x = randn(1, 5, 8)

@@ -7,6 +7,9 @@ import transformers
 from transformers.models.gpt_neox import modeling_gpt_neox  # noqa: E402
 
 from reference_impl.models.gpt_neox import Block, GPTNeoX, GPTNeoXConfig  # noqa: E402
+from reference_impl.layers.attention import plain_attention  # noqa: E402
+from reference_impl.layers.checks import ModelInputError  # noqa: E402
+from reference_impl.layers.masks import causal_mask  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 
@@ -52,6 +55,33 @@ def test_a_cache_and_padding_on_the_left_change_nothing(parity, decoding, ragged
     ids, _ = ragged(61, [7, 7])
     decoding.check_cache(ours, ids, [4, 5])
     decoding.check_left_padding(ours, ids, 2)
+
+
+def test_positions_that_are_given_lift_the_limit_on_the_width():
+    torch.manual_seed(0)
+    model = GPTNeoX(GPTNeoXConfig(vocab_size=31, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=5,
+                                  max_position_embeddings=5)).double().eval()
+    ids = torch.tensor([[0, 0, 0, 7, 8, 9, 3]])
+    mask = torch.tensor([[False, False, False, True, True, True, True]])
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    torch.testing.assert_close(model(ids, mask, positions)[:, 3:], model(ids[:, 3:]), rtol=1e-10, atol=1e-10)
+    with pytest.raises(ModelInputError, match="7 tokens but 5 positions"):
+        model(ids, mask)
+
+
+def test_a_cache_that_attends_itself_does_so_in_each_layer():
+    class Plain:
+        length = 0
+
+        def attend(self, q, k, v):
+            return plain_attention(q, k, v, causal_mask(q.shape[2]))
+
+    torch.manual_seed(0)
+    model = GPTNeoX(GPTNeoXConfig(vocab_size=31, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=5))
+    model.double()
+    ids = torch.tensor([[7, 8, 9, 3]])
+    with_cache = model(ids, positions=torch.arange(4)[None], cache=[Plain(), Plain()])
+    torch.testing.assert_close(with_cache, model(ids), rtol=1e-10, atol=1e-10)
 
 
 def test_with_equal_norms_the_block_is_palms_sum():

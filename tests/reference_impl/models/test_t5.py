@@ -6,7 +6,8 @@ from torch.nn.functional import cross_entropy
 import transformers
 from transformers.models.t5 import modeling_t5  # noqa: E402
 
-from reference_impl.models.t5 import T5, T5Config  # noqa: E402
+from reference_impl.generation.cache import GrowingCache  # noqa: E402
+from reference_impl.models.t5 import T5, DecoderCache, T5Config  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 
@@ -62,6 +63,22 @@ def test_a_folder_that_transformers_wrote_is_read(ragged, tmp_path):
     target = torch.tensor([[0, 5, 6], [0, 7, 8]])
     expected = theirs(source, attention_mask=mask.long(), decoder_input_ids=target).logits
     torch.testing.assert_close(T5.from_pretrained(tmp_path)(source, target, mask), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("version_1_1", [False, True])
+@pytest.mark.parametrize("parts", [[1, 1, 1, 1, 1, 1], [4, 2], [1, 5]])
+def test_a_cache_changes_no_logit_and_the_memory_is_projected_once(ragged, version_1_1, parts):
+    torch.manual_seed(0)
+    model = T5(T5Config(vocab_size=31, hidden_size=8, head_dim=3, intermediate_size=8, num_layers=2, num_heads=2,
+                        num_buckets=4, max_distance=6, version_1_1=version_1_1)).double().eval()
+    source, mask = ragged(31, [7, 3])
+    target, _ = ragged(31, [6, 6])
+    memory, projected = model.encode(source, mask), []
+    cache = [DecoderCache(GrowingCache()) for _ in model.decoder.blocks]
+    model.decoder.blocks[0].cross_attention.key.register_forward_hook(lambda *call: projected.append(call[1][0].shape))
+    found = torch.cat([model.decode(part, memory, mask, cache) for part in target.split(parts, dim=1)], dim=1)
+    assert projected == [memory.shape]
+    torch.testing.assert_close(found, model.decode(target, memory, mask), rtol=1e-10, atol=1e-10)
 
 
 def test_a_target_token_sees_no_later_one():
