@@ -75,6 +75,17 @@ def test_a_preempted_request_starts_again_where_its_tokens_end():
     assert step.admitted == [second] and second.num_uncomputed + second.num_computed_tokens == 9
 
 
+def test_a_step_that_preempts_admits_nobody_though_a_piece_of_a_prompt_would_fit():
+    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=5, max_num_seqs=2)
+    first, second = request("first", 7), request("second", 7, first_id=100)
+    scheduler.add(first)
+    scheduler.add(second)
+    while not (step := scheduler.schedule()).preempted:
+        compute(scheduler, step)
+    assert step.preempted == [second] and step.admitted == []
+    assert scheduler.blocks.can_admit(second, budget=4, spare=0)
+
+
 def test_with_room_on_the_host_a_preempted_request_computes_nothing_again():
     scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=16, num_host_blocks=4)
     first, second = request("first", 7), request("second", 7, first_id=100)
