@@ -23,7 +23,8 @@ from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks
 from reference_impl.measure.flops import attention_flops, block_weights
 from reference_impl.models.llama import LlamaConfig
 
-KERNELS_PER_BLOCK = 12  # norm, q k v, rotation, cache write, attention, output, sum; norm, gate and up, SwiGLU, down, sum
+# Norm, q k v, rotation, cache write, attention, output, sum; norm, gate and up, SwiGLU, down, sum.
+KERNELS_PER_BLOCK = 12
 
 
 @dataclass(frozen=True)
