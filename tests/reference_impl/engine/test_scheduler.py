@@ -76,7 +76,8 @@ def test_a_preempted_request_starts_again_where_its_tokens_end():
 
 
 def test_a_step_that_preempts_admits_nobody_though_a_piece_of_a_prompt_would_fit():
-    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=5, max_num_seqs=2)
+    scheduler = make(num_blocks=4, block_size=4, max_num_batched_tokens=5)
+    scheduler.blocks.prefix_caching = False
     first, second = request("first", 7), request("second", 7, first_id=100)
     scheduler.add(first)
     scheduler.add(second)
