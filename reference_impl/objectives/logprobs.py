@@ -7,7 +7,6 @@ Rows are prompt and answer, then padding; `labels` has the answer's tokens at th
 
 Not here: padding on the left, choosing tokens by their chances (see `generation`).
 """
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 

@@ -4,8 +4,8 @@ Started by `torchrun --nproc-per-node 2 script.py`. Two ways: every process hold
 added up (DDP; Li et al. 2020), or each holds a part of every weight, gradient and optimiser state, and borrows the rest
 for the moment in which it computes (fully sharded; Rajbhandari et al. 2020, section 5, stage 3; torch's FSDP2).
 
-Micro-batch n of a step goes to process n mod size. All count their terms, and the sum of all gradients is divided by the
-sum of all counts: as if one process had taken the whole step.
+Micro-batch n of a step goes to process n mod size. All count their terms, and the sum of all gradients is divided by
+the sum of all counts: as if one process had taken the whole step.
 
 The objective runs inside the wrapped module, so that it may call any method of the model.
 

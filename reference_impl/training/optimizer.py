@@ -1,7 +1,8 @@
 """AdamW: which parameters decay, at which rate each group learns, and how long a gradient may be.
 
 Loshchilov and Hutter 2019, algorithm 2 (decay apart from the gradient); Pascanu et al. 2013, algorithm 1 (clipping by
-the norm). Decay pulls matrices towards zero. A bias or a norm's weight is left alone: zero is no simpler a value for it.
+the norm). Decay pulls matrices towards zero. A bias or a norm's weight is left alone: zero is no simpler a value
+for it.
 
 A group may carry a `scale`: its rate is the schedule's times that.
 

@@ -167,5 +167,6 @@ def test_a_file_of_an_installed_package_is_copied_and_hashed(tmp_path, monkeypat
     monkeypatch.setenv("W2S_CACHE", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     corpora.fetch(["wordsim353"])
-    assert fetching.sha256_of(corpora.path("wordsim353") / "wordsim353.tsv") == corpora.entry("wordsim353").files[0].sha256
+    pinned = corpora.entry("wordsim353").files[0].sha256
+    assert fetching.sha256_of(corpora.path("wordsim353") / "wordsim353.tsv") == pinned
     assert "copied from the installed package" in capsys.readouterr().out

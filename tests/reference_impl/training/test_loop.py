@@ -13,8 +13,8 @@ def weights(model):
 
 def test_six_steps_are_those_of_a_loop_in_plain_torch(tiny):
     ours, theirs = tiny.make_model(dropout=0.0), tiny.make_model(dropout=0.0)
-    result = train(ours, tiny.objective, tiny.batches, tiny.make_config(accumulation=1, schedule="linear", clip_norm=0.5),
-                   progress=False)
+    config = tiny.make_config(accumulation=1, schedule="linear", clip_norm=0.5)
+    result = train(ours, tiny.objective, tiny.batches, config, progress=False)
     matrices = [p for p in theirs.parameters() if p.ndim == 2]
     optimizer = torch.optim.AdamW([{"params": matrices}, {"params": [p for p in theirs.parameters() if p.ndim < 2],
                                                           "weight_decay": 0.0}], lr=1e-2, weight_decay=0.01)
@@ -56,7 +56,8 @@ def test_under_bf16_autocast_products_are_bf16_and_weights_gradients_and_average
     assert set(kinds[::2]) == {torch.bfloat16}
     assert set(kinds[1::2]) == {torch.float32}
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-    plain = train(tiny.make_model(dropout=0.0).float(), tiny.objective, tiny.batches, tiny.make_config(), progress=False)
+    plain = train(tiny.make_model(dropout=0.0).float(), tiny.objective, tiny.batches, tiny.make_config(),
+                  progress=False)
     assert [row["loss"] for row in result.history] == pytest.approx([row["loss"] for row in plain.history], rel=2e-2)
 
 

@@ -37,7 +37,8 @@ def write_llama(tmp_path_factory):
     """Write a tiny transformers LLaMA as llama.cpp's converter does: its names, q and k permuted. Gives the path."""
     def permuted(weight, heads):
         # As in llama.cpp's convert_hf_to_gguf.py, LlamaModel.permute.
-        return weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
+        pairs = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(1, 2)
+        return pairs.reshape(weight.shape)
 
     def write(model, **more):
         config = model.config

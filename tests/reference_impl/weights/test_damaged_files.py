@@ -19,7 +19,8 @@ from reference_impl.weights.gguf_files import read_gguf
 from reference_impl.weights.shards import WeightsError
 from tests.reference_impl.weights.conftest import gguf_bytes, text
 
-TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16), "c": torch.tensor([1, 2])}
+TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16),
+           "c": torch.tensor([1, 2])}
 EXTREMES = [0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 60, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 8, 2 ** 64 - 1]
 
 
@@ -116,8 +117,8 @@ F32 = {"dtype": "F32"}
 
 
 @pytest.mark.parametrize("content", [
-    safetensors_bytes({"a": F32 | {"shape": [2], "data_offsets": [0, 8]}, "b": F32 | {"shape": [2], "data_offsets": [4, 12]}},
-                      b"\0" * 12),
+    safetensors_bytes({"a": F32 | {"shape": [2], "data_offsets": [0, 8]},
+                       "b": F32 | {"shape": [2], "data_offsets": [4, 12]}}, b"\0" * 12),
     safetensors_bytes({"a": F32 | {"shape": [2 ** 60], "data_offsets": [0, 8]}}, b"\0" * 8),
     safetensors_bytes({"a": F32 | {"shape": [2 ** 62, 4], "data_offsets": [0, 0]}}),
     safetensors_bytes({"a": F32 | {"shape": [-2], "data_offsets": [0, 8]}}, b"\0" * 8),
@@ -131,7 +132,8 @@ F32 = {"dtype": "F32"}
     safetensors_bytes(b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, '
                       b'"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}', b"\0" * 8),
 ], ids=["overlap", "huge shape", "overflow", "negative", "backwards", "past the end", "many dimensions", "unused bytes",
-        "deep list", "deep object", "huge header", "no UTF-8", "a list", "a number for a tensor", "a type cut", "a name twice"])
+        "deep list", "deep object", "huge header", "no UTF-8", "a list", "a number for a tensor", "a type cut",
+        "a name twice"])
 def test_a_lying_safetensors_header_is_refused(path, content):
     assert outcome(safetensors_files.read_file, path, content) is None
 
@@ -162,7 +164,8 @@ import resource, sys
 from pathlib import Path
 from reference_impl.weights import gguf_files, pytorch_files, safetensors_files
 from reference_impl.weights.shards import WeightsError
-read = {{".gguf": gguf_files.read_gguf, ".safetensors": safetensors_files.read_file, ".pytorch": pytorch_files.read_file}}
+read = {{".gguf": gguf_files.read_gguf, ".safetensors": safetensors_files.read_file,
+        ".pytorch": pytorch_files.read_file}}
 now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + 300_000_000,) * 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -44,13 +44,18 @@ def test_rows_of_a_head_go_from_pairs_to_halves():
 
 
 @pytest.mark.parametrize("damage, says", [
-    (lambda content: content.replace(b"\5\0\0\0\0\0\0\0llama", b"\5\0\0\0\0\0\0\0mamba"), "of the architecture 'mamba'"),
+    (lambda content: content.replace(b"\5\0\0\0\0\0\0\0llama", b"\5\0\0\0\0\0\0\0mamba"),
+     "of the architecture 'mamba'"),
     (lambda content: content.replace(b"llama.block_count", b"llama.block_coins"), "has no llama.block_count"),
-    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.3.attn_x.weight"), "'blk.3.attn_x.weight' is no tensor"),
-    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.99.attn_q.weigh"), "'blk.99.attn_q.weigh' is no tensor"),
-    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.x.attn_q.weight"), "'blk.x.attn_q.weight' is no tensor"),
+    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.3.attn_x.weight"),
+     "'blk.3.attn_x.weight' is no tensor"),
+    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.99.attn_q.weigh"),
+     "'blk.99.attn_q.weigh' is no tensor"),
+    (lambda content: content.replace(b"blk.3.attn_q.weight", b"blk.x.attn_q.weight"),
+     "'blk.x.attn_q.weight' is no tensor"),
     (lambda content: content.replace(b"token_embd.weight", b"token_embe.weight"), "no tensor 'token_embd.weight'"),
-    (lambda content: content.replace(b"blk.11.attn_q.weight", b"blk.77.attn_q.weight"), "lacks 'blocks.77|has 'blocks.77"),
+    (lambda content: content.replace(b"blk.11.attn_q.weight", b"blk.77.attn_q.weight"),
+     "lacks 'blocks.77|has 'blocks.77"),
     (lambda content: content.replace(b"feed_forward_length\4\0\0\0\x14", b"feed_forward_length\4\0\0\0\x15"),
      r"shape \(20, 24\) in the checkpoint but \(21, 24\)"),
     (lambda content: content.replace(b"embedding_length\4\0\0\0\x18\0\0\0", b"embedding_length\4\0\0\0\x18\0\0\x40"),
@@ -141,6 +146,7 @@ def test_smollm2_writes_the_greedy_text_of_transformers(smollm2, their_smollm2, 
     whole = torch.cat([ids, theirs], 1)
     positions = (torch.cat([mask, torch.ones_like(theirs, dtype=torch.bool)], 1).cumsum(1) - 1).clamp(min=0)
     with torch.no_grad():
-        logits = smollm2(whole, mask=torch.cat([mask, torch.ones_like(theirs, dtype=torch.bool)], 1), positions=positions)
+        seen = torch.cat([mask, torch.ones_like(theirs, dtype=torch.bool)], 1)
+        logits = smollm2(whole, mask=seen, positions=positions)
     assert torch.equal(logits[:, longest - 1:-1].argmax(-1), theirs)
     assert "Paris" in smollm2_tokenizer.decode(theirs[0].tolist())

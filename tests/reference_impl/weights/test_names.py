@@ -14,8 +14,8 @@ OURS = {"embedding.weight": torch.ones(5, 2), "blocks.10.up.weight": torch.arang
 def test_names_go_there_and_come_back_with_their_numbers_and_matrices_turned():
     theirs = NAMES.to_theirs(OURS)
     assert {name: tuple(tensor.shape) for name, tensor in theirs.items()} == {
-        "wte.weight": (5, 2), "h.10.mlp.c_fc.weight": (3, 2), "h.10.mlp.c_fc.bias": (2,), "h.3.p.7.ln.weight": (1,), "t": (2,),
-        "second.weight": (5, 2)}
+        "wte.weight": (5, 2), "h.10.mlp.c_fc.weight": (3, 2), "h.10.mlp.c_fc.bias": (2,), "h.3.p.7.ln.weight": (1,),
+        "t": (2,), "second.weight": (5, 2)}
     back = NAMES.to_ours(theirs)
     assert back.keys() == OURS.keys() and all(torch.equal(back[name], OURS[name]) for name in OURS)
 
@@ -31,13 +31,14 @@ def test_a_name_of_files_is_read_and_not_written():
 
 
 def test_computed_tables_of_old_files_are_left_and_biases_are_not():
-    old = {"embeddings.position_ids": torch.ones(1), "h.0.attn.bias": torch.ones(1), "h.0.attn.masked_bias": torch.ones(1),
-           "model.rotary_emb.inv_freq": torch.ones(1)}
+    old = {"embeddings.position_ids": torch.ones(1), "h.0.attn.bias": torch.ones(1),
+           "h.0.attn.masked_bias": torch.ones(1), "model.rotary_emb.inv_freq": torch.ones(1)}
     assert NAMES.to_ours(old) == {}
     assert set(Names({"qkv": "attn.c_attn"}).to_ours({"attn.c_attn.bias": torch.ones(1)})) == {"qkv.bias"}
 
 
-@pytest.mark.parametrize("name", ["wtf.weight", "h.x.mlp.c_fc.weight", "h.1.mlp.c_fc.weight.more", "awte.weight", "h.1.mlp"])
+@pytest.mark.parametrize("name", ["wtf.weight", "h.x.mlp.c_fc.weight", "h.1.mlp.c_fc.weight.more", "awte.weight",
+                                  "h.1.mlp"])
 def test_a_name_that_no_entry_fits_is_refused(name):
     with pytest.raises(WeightsError, match="is no parameter of this model"):
         NAMES.to_ours({name: torch.ones(1)})

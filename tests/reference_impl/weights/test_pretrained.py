@@ -26,7 +26,8 @@ def test_a_configuration_and_weights_that_belong_together_make_a_model(tmp_path)
 
 @pytest.mark.parametrize("changes, says", [
     # More than any machine can address: an attempt to allocate it would be another error.
-    ({"vocab_size": 2 ** 31 - 1, "hidden_size": 2 ** 20}, r"shape \(8,\) in the checkpoint but \(1048576,\) in this Bert"),
+    ({"vocab_size": 2 ** 31 - 1, "hidden_size": 2 ** 20},
+     r"shape \(8,\) in the checkpoint but \(1048576,\) in this Bert"),
     ({"num_hidden_layers": 2}, "the checkpoint lacks 'blocks.1"),
     ({"num_hidden_layers": 1000}, "sets num_layers to 1000"),
     ({"vocab_size": 2 ** 31}, "sets vocab_size to 2147483648"),

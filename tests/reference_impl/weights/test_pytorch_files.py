@@ -13,13 +13,14 @@ from reference_impl.weights import pytorch_files
 from reference_impl.weights.pytorch_files import INDEX, SINGLE, read_file, read_weights
 from reference_impl.weights.shards import WeightsError
 
-TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16), "c": torch.tensor([1, 2]),
+TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16),
+           "c": torch.tensor([1, 2]),
            "turned": torch.arange(6.0).view(2, 3).T, "none": torch.zeros(0, 3), "yes": torch.tensor([True, False])}
 
 
 def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) and one[name].dtype == other[name].dtype
-                                              for name in one)
+    return one.keys() == other.keys() and all(
+        torch.equal(tensor, other[name]) and tensor.dtype == other[name].dtype for name, tensor in one.items())
 
 
 @pytest.mark.parametrize("content", [TENSORS, collections.OrderedDict(TENSORS),
@@ -67,7 +68,8 @@ def saved(content, **options):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("wrap", [lambda evil: evil, lambda evil: {"a": torch.ones(2), "b": evil}, lambda evil: [[evil]]])
+@pytest.mark.parametrize("wrap", [lambda evil: evil, lambda evil: {"a": torch.ones(2), "b": evil},
+                                  lambda evil: [[evil]]])
 @pytest.mark.parametrize("function, arguments, name", [
     (os.system, ("touch {}",), "posix.system|nt.system"), (eval, ("open('{}', 'w')",), "eval"),
     (open, ("{}", "w"), "io.open"), (bytearray, (2 ** 45,), "bytearray"), (torch.load, ("{}",), "torch")])
@@ -111,7 +113,7 @@ def repacked(content, change=lambda name, data: data, **options):
 @pytest.mark.parametrize("program, says", [
     (pickle.dumps(Runs(os.system, "touch ran"), protocol=4), "something by STACK_GLOBAL"),
     (b"(S'touch ran'\nios\nsystem\n.", "os.system"), (b"(ccollections\nOrderedDict\no.", "something by OBJ"),
-    (b"\x80\x02\x82\x01.", "1")])
+    (b"\x80\x02\x82\x01.", "1")], ids=["STACK_GLOBAL", "INST", "OBJ", "EXT1"])
 def test_a_pickle_that_finds_what_it_calls_by_another_instruction_is_refused(tmp_path, monkeypatch, program, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / SINGLE).write_bytes(
@@ -147,7 +149,8 @@ def test_a_stride_of_zero_claims_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("content, says", [
-    ([torch.ones(1)], "holds a list: a dictionary of tensors"), ({"model": {"a": torch.ones(1)}}, "holds 'model', a dict"),
+    ([torch.ones(1)], "holds a list: a dictionary of tensors"),
+    ({"model": {"a": torch.ones(1)}}, "holds 'model', a dict"),
     ({"step": 3}, "holds 'step', a int"), ({3: torch.ones(1)}, "holds 3, a Tensor")])
 def test_what_is_no_dictionary_of_tensors_is_named(tmp_path, content, says):
     torch.save(content, tmp_path / SINGLE)

@@ -87,8 +87,9 @@ def test_a_config_that_lies_is_refused(tmp_path, change, says):
         Bert.from_pretrained(tmp_path)
 
 
-TEXTS = ["1234567890 and 3.14", "Hello world  two  spaces\n\n\ttabs", "naïve 日本語 \U0001f389\u200d\U0001f680 \x00\ufeff", "",
-         "It's they'll I'VE", "def f(x):\n    return x ** 2  # ½²", "x" * 200, "<|im_start|>user\n12<|im_end|> <|endoftext|>"]
+TEXTS = ["1234567890 and 3.14", "Hello world  two  spaces\n\n\ttabs", "naïve 日本語 \U0001f389\u200d\U0001f680 \x00\ufeff",
+         "", "It's they'll I'VE", "def f(x):\n    return x ** 2  # ½²", "x" * 200,
+         "<|im_start|>user\n12<|im_end|> <|endoftext|>"]
 
 
 def test_smollm2s_ids_are_those_of_tokenizers_with_digits_cut(smollm2_file, smollm2_tokenizer):

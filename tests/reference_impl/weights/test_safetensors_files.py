@@ -7,13 +7,14 @@ import torch
 
 from reference_impl.weights.safetensors_files import INDEX, SINGLE, WeightsError, read_json, read_weights, write_weights
 
-TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16), "c": torch.tensor([1, 2]),
+TENSORS = {"a": torch.arange(6.0).view(2, 3), "b.weight": torch.ones(4, dtype=torch.bfloat16),
+           "c": torch.tensor([1, 2]),
            "d": torch.zeros(0, 3)}
 
 
 def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) and one[name].dtype == other[name].dtype
-                                              for name in one)
+    return one.keys() == other.keys() and all(
+        torch.equal(tensor, other[name]) and tensor.dtype == other[name].dtype for name, tensor in one.items())
 
 
 @pytest.mark.parametrize("max_bytes, num_files", [(1000, 1), (24, 2), (1, 4)])
@@ -33,7 +34,7 @@ def test_our_shards_are_those_that_the_index_names(tmp_path):
     write_weights(tmp_path, TENSORS, 24)
     index = json.loads((tmp_path / INDEX).read_text())
     assert index["metadata"]["total_size"] == 6 * 4 + 4 * 2 + 2 * 8
-    assert sorted(set(index["weight_map"].values())) == ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    assert set(index["weight_map"].values()) == {f"model-0000{n}-of-00002.safetensors" for n in (1, 2)}
 
 
 def damage(content, kind):
@@ -86,7 +87,8 @@ def test_any_byte_of_the_header_may_be_wrong(tmp_path):
 
 
 @pytest.mark.parametrize("index, says", [
-    ("{", "is not JSON"), ("[]", "holds a list"), ("{}", "has no weight_map"), ('{"weight_map": {"a": 3}}', "has no weight_map"),
+    ("{", "is not JSON"), ("[]", "holds a list"), ("{}", "has no weight_map"),
+    ('{"weight_map": {"a": 3}}', "has no weight_map"),
     ('{"weight_map": {"a": "../secret.safetensors"}}', "a file beside the index is expected"),
     ('{"weight_map": {"a": "/etc/passwd"}}', "a file beside the index is expected"),
     ('{"weight_map": {"a": "model-1.safetensors"}}', "model-1.safetensors does not exist"),
