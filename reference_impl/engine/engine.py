@@ -42,6 +42,7 @@ class EngineConfig:
     prefix_caching: bool = True
     watermark: float = 0.01
     num_speculative_tokens: int = 0  # guesses a step and sequence, if there is a proposer
+    trace_steps: int = 10_000  # so many of the last steps are remembered
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
 
@@ -80,8 +81,9 @@ class Engine:
         self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark)
         self.scheduler = Scheduler(limits, self.blocks)
         self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks)
-        self.sampling, self.trace = Sampling(self.eos_ids), Trace()
+        self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
         self.num_drafted = self.num_accepted = 0
+        self._left: dict[str, int] = {}  # continuations of each request that are not finished
         self._stopping: dict[Sequence, Stopping] = {}
         self._drafts: dict[Sequence, Draft] = {}
         self._numbers = itertools.count()
@@ -108,7 +110,7 @@ class Engine:
                     priority: int = 0) -> str:
         """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served."""
         request_id = f"request-{next(self._numbers)}" if request_id is None else request_id
-        if any(sequence.request_id == request_id for sequence in self._stopping):
+        if request_id in self._left:
             raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
         if isinstance(prompt, str):
             if self.tokenizer is None:
@@ -118,12 +120,14 @@ class Engine:
         sequence = Sequence(request_id, list(prompt), params, priority=priority)
         self.scheduler.add(sequence)
         self._stopping[sequence] = Stopping(params, self.eos_ids, self.tokenizer)
+        self._left[request_id] = params.n
         return request_id
 
     def abort(self, request_id: str) -> None:
         """Stop a request and give up its blocks. One that has just ended is no error."""
         for sequence in self.scheduler.abort(request_id):
             self._forget(sequence)
+        self._left.pop(request_id, None)
 
     def step(self) -> list[Output]:
         """Compute one step and return what it added."""
@@ -141,6 +145,9 @@ class Engine:
             if output.finish_reason is not None:
                 self.scheduler.finish(sequence, output.finish_reason)
                 self._forget(sequence)
+                self._left[sequence.request_id] -= 1
+                if not self._left[sequence.request_id]:
+                    del self._left[sequence.request_id]
                 finished.append(sequence)
         self.trace.record(step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
         return outputs

@@ -198,6 +198,7 @@ def test_an_aborted_request_gives_everything_back(model):
     engine.scheduler.check()
     assert engine.blocks.num_free_blocks == 64
     assert not engine._stopping and not engine.sampling._generators and not engine.proposer._caches
+    assert not engine._left, "the names can be used again"
 
 
 @pytest.mark.parametrize(("prompt", "params", "words"), [
@@ -214,6 +215,17 @@ def test_what_cannot_be_served_is_refused_and_nothing_is_queued(model, prompt, p
     with pytest.raises(ValueError, match=words):
         engine.add_request(prompt, SamplingParams(**params))
     assert not engine.has_work
+
+
+def test_a_name_that_is_being_served_is_refused_until_all_its_continuations_are_done(model):
+    engine = make(model)
+    engine.add_request([1, 2], SamplingParams(n=2, max_tokens=2), "a")
+    engine.step()
+    with pytest.raises(ValueError, match="'a' is being served"):
+        engine.add_request([1, 2], SamplingParams(), "a")
+    while engine.has_work:
+        engine.step()
+    assert engine.add_request([1, 2], SamplingParams(), "a") == "a"
 
 
 def test_a_model_with_fewer_positions_is_refused(model):
