@@ -155,7 +155,8 @@ def _engine(args: argparse.Namespace):
         raise CourseError(f"--cache-mb {args.cache_mb} holds no block of {block:,} bytes: give more")
     try:
         limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest)
-        config = EngineConfig(num_blocks, args.block_size, num_speculative_tokens=args.speculate, scheduler=limits)
+        config = EngineConfig(num_blocks, args.block_size, num_speculative_tokens=args.speculate, scheduler=limits,
+                              trace_steps=10_000 if args.trace else 1)
         return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
                               NgramProposer() if args.speculate else None)
     except ValueError as error:
