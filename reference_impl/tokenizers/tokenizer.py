@@ -19,11 +19,14 @@ import regex
 from reference_impl.tokenizers import encoding as enc
 from reference_impl.tokenizers.encoding import Encoding, Template
 from reference_impl.tokenizers.normalizers import Normalizer
-from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
 
 _SURROGATE = regex.compile("[\ud800-\udfff]")
 """Half of a surrogate pair is no character and can't be written as UTF-8. It is read as U+FFFD."""
-LONGEST_KNOWN_WORD = 256
+MAX_KNOWN_SIZE = 2_000_000
+"""Words of so many characters and tokens together are remembered, then all are forgotten: no stranger can fill the
+memory. Their number is no measure: one word without a space may be a whole megabyte.
+"""
 
 
 @runtime_checkable
@@ -58,6 +61,7 @@ class Tokenizer:
         self._special_pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
         # For each word that was met: ids, tokens, and of each token the places of its first and last character.
         self._known_words: dict[str, tuple[list[int], list[str], list[tuple[int, int]]]] = {}
+        self._known_size = 0
 
     def encode(self, text: str, pair: str | None = None, add_specials: bool = True, specials_in_text: bool = True,
                max_length: int | None = None, truncation: str = "longest_first", stride: int = 0,
@@ -133,10 +137,13 @@ class Tokenizer:
                 pieces = self.model.tokenize(word)
                 found = ([piece.id for piece in pieces], [self.vocabulary.tokens[piece.id] for piece in pieces],
                          [(piece.start, piece.end - 1) for piece in pieces])
-                if len(known) >= MAX_KNOWN_WORDS:
+                size = len(word) + len(pieces)
+                if self._known_size + size > MAX_KNOWN_SIZE:
                     known.clear()
-                if len(word) <= LONGEST_KNOWN_WORD:  # else a few megabytes without a space would stay for ever
+                    self._known_size = 0
+                if size <= MAX_KNOWN_SIZE:
                     known[word] = found
+                    self._known_size += size
             found_ids, found_tokens, places = found
             ids += found_ids
             tokens += found_tokens

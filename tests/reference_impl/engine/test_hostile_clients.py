@@ -1,5 +1,6 @@
 """Requests that are wrong, and clients that flood: an error in OpenAI's shape, and nothing is left behind."""
 import concurrent.futures
+import copy
 import json
 
 import httpx
@@ -114,6 +115,17 @@ def test_a_text_too_long_to_be_counted_is_refused_uncounted(running, monkeypatch
     for path, body in (("/v1/completions", {**TEXT, "prompt": "a" * 900_000}),
                        ("/v1/chat/completions", {**CHAT, "messages": [{"role": "user", "content": "a" * 900_000}]})):
         assert check_shape(running.post(path, json=body), 400)["code"] == "context_length_exceeded"
+
+
+def test_words_of_strangers_do_not_fill_the_memory(tiny, monkeypatch):
+    monkeypatch.setattr("reference_impl.tokenizers.tokenizer.MAX_KNOWN_SIZE", 1000)
+    tokenizer = copy.copy(tiny.tokenizer)
+    tokenizer._known_words, tokenizer._known_size = {}, 0
+    for i in range(40):
+        for word in (f"word{i}" * 20, str(i) * 2000, f"new{i}"):
+            assert len(tokenizer.encode(word).ids) == len(word)  # a token a byte
+            assert sum(len(known) + len(ids) for known, (ids, *_) in tokenizer._known_words.items()) <= 1000
+    assert "new" in tokenizer._known_words  # what is short is remembered still
 
 
 @pytest.fixture(scope="module")
