@@ -124,7 +124,7 @@ def causal_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v
                      mask: Bool[Tensor, "..."] | None = None, cache: Cache | None = None,
                      dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
     """Attention to itself and to what came before, of which keys and values are in the cache, if there is one."""
-    if hasattr(cache, "attend"):  # a PagedLayer; `isinstance` with a Protocol is slow, and this runs each layer and step
+    if hasattr(cache, "attend"):  # a PagedLayer; `isinstance` with a Protocol is slow, and this runs in every layer
         return cache.attend(q, k, v)
     if cache is not None:
         k, v = cache.append(k, v)  # (B, K, S, D)

@@ -14,8 +14,9 @@ CLOSE = {"rtol": 0, "atol": 1e-12}
 @pytest.mark.parametrize("shape, eps", [((1, 3), 1e-5), ((2, 5, 7), 0.1), ((4, 64), 1e-12)])
 def test_layer_norm_is_torchs(randn, shape, eps):
     x, weight, bias = randn(*shape), randn(shape[-1]), randn(shape[-1])
-    torch.testing.assert_close(layer_norm(x, weight, bias, eps), F.layer_norm(x, shape[-1:], weight, bias, eps), **CLOSE)
-    torch.testing.assert_close(layer_norm(x, weight, None, eps), F.layer_norm(x, shape[-1:], weight, None, eps), **CLOSE)
+    for shift in (bias, None):
+        expected = F.layer_norm(x, shape[-1:], weight, shift, eps)
+        torch.testing.assert_close(layer_norm(x, weight, shift, eps), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("shape, eps", [((1, 3), 1e-6), ((2, 5, 7), 0.1), ((4, 64), 1e-12)])
@@ -26,7 +27,8 @@ def test_rms_norm_is_torchs(randn, shape, eps):
 
 def test_the_modules_are_their_formulas(randn):
     x = randn(2, 3, 8)
-    for module, formula in ((LayerNorm(8, 0.1).double(), layer_norm), (LayerNorm(8, 0.1, bias=False).double(), layer_norm),
+    for module, formula in ((LayerNorm(8, 0.1).double(), layer_norm),
+                            (LayerNorm(8, 0.1, bias=False).double(), layer_norm),
                             (RMSNorm(8, 0.1).double(), rms_norm)):
         torch.nn.init.normal_(module.weight)
         bias = [module.bias] if isinstance(module, LayerNorm) else []
@@ -57,8 +59,8 @@ def test_an_unknown_activation_is_refused():
 
 def test_a_gate_multiplies_what_goes_up(randn):
     layer, x = GatedFeedForward(4, 6, "silu", bias=True).double(), randn(2, 3, 4)
-    expected = F.linear(F.silu(F.linear(x, layer.gate.weight, layer.gate.bias)) * F.linear(x, layer.up.weight, layer.up.bias),
-                        layer.down.weight, layer.down.bias)
+    gate, up = F.linear(x, layer.gate.weight, layer.gate.bias), F.linear(x, layer.up.weight, layer.up.bias)
+    expected = F.linear(F.silu(gate) * up, layer.down.weight, layer.down.bias)
     torch.testing.assert_close(layer(x), expected, **CLOSE)
 
 
@@ -70,14 +72,16 @@ def test_a_feed_forward_treats_each_token_alone(randn):
 
 
 @pytest.mark.parametrize("ids, says", [
-    (torch.tensor([1, 2]), r"shape \(2,\)"), (torch.ones(1, 2), "float32"), (torch.tensor([[1, 9]]), "id 9 but a vocabulary of 9"),
+    (torch.tensor([1, 2]), r"shape \(2,\)"), (torch.ones(1, 2), "float32"),
+    (torch.tensor([[1, 9]]), "id 9 but a vocabulary of 9"),
     (torch.tensor([[-1, 8]]), "id -1"), (torch.zeros(1, 6, dtype=torch.long), "6 tokens but 5 positions")])
 def test_ids_that_a_model_cannot_take_are_refused(ids, says):
     with pytest.raises(ModelInputError, match=says):
         check_ids(ids, vocab_size=9, max_positions=5)
 
 
-@pytest.mark.parametrize("mask, says", [(torch.ones(2, 3), "float32: give torch.bool"), (torch.ones(2, 3).long(), "int64"),
+@pytest.mark.parametrize("mask, says", [(torch.ones(2, 3), "float32: give torch.bool"),
+                                        (torch.ones(2, 3).long(), "int64"),
                                         (torch.ones(3).bool(), r"\(3,\) but the ids \(2, 3\)")])
 def test_masks_of_another_kind_or_shape_are_refused(mask, says):
     with pytest.raises(ModelInputError, match=says):

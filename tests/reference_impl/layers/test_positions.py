@@ -41,7 +41,8 @@ def test_learned_positions_are_rows_from_the_start_and_end_with_an_error():
 
 @pytest.mark.parametrize("num_heads", [1, 2, 3, 8, 12, 16, 25])
 def test_alibi_is_blooms_up_to_what_a_softmax_ignores(num_heads):
-    theirs = build_alibi_tensor(torch.ones(1, 9), num_heads, torch.float64).view(num_heads, 1, 9)  # slope * key position
+    theirs = build_alibi_tensor(torch.ones(1, 9), num_heads, torch.float64)  # slope * key position
+    theirs = theirs.view(num_heads, 1, 9)
     ours = alibi_bias(num_heads, 9, dtype=torch.float64)
     causal = torch.ones(9, 9, dtype=torch.bool).tril()
     weights = [bias.expand(num_heads, 9, 9).masked_fill(~causal, -torch.inf).softmax(-1) for bias in (ours, theirs)]
@@ -69,7 +70,8 @@ def test_the_relative_bias_of_later_queries_is_the_end_of_the_whole_bias():
 @pytest.mark.parametrize("num_queries, num_keys, num_heads, head_dim", [(1, 1, 1, 2), (5, 5, 3, 4), (4, 9, 2, 6)])
 def test_transformer_xl_scores_are_xlnets(num_queries, num_keys, num_heads, head_dim):
     torch.manual_seed(0)
-    config = transformers.XLNetConfig(vocab_size=11, d_model=num_heads * head_dim, n_head=num_heads, n_layer=1, d_inner=4)
+    config = transformers.XLNetConfig(vocab_size=11, d_model=num_heads * head_dim, n_head=num_heads, n_layer=1,
+                                      d_inner=4)
     theirs = XLNetRelativeAttention(config).double()
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter)
@@ -81,7 +83,8 @@ def test_transformer_xl_scores_are_xlnets(num_queries, num_keys, num_heads, head
     ours = transformer_xl_scores(q.permute(1, 2, 0, 3), k.permute(1, 2, 0, 3), r[1:].transpose(0, 1),
                                  theirs.r_w_bias, theirs.r_r_bias)
     torch.testing.assert_close((ours * head_dim ** -0.5).softmax(-1), weights.permute(1, 2, 0, 3), rtol=0, atol=1e-10)
-    torch.testing.assert_close(distance_vectors(num_queries, num_keys, num_heads * head_dim), table[1:], rtol=0, atol=1e-6)
+    vectors = distance_vectors(num_queries, num_keys, num_heads * head_dim)
+    torch.testing.assert_close(vectors, table[1:], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("head_dim, base, interpolation", [(2, 10_000.0, 1.0), (6, 160_000.0, 1.0), (8, 500.0, 4.0)])
@@ -100,7 +103,8 @@ def test_rotary_in_halves_is_llamas(head_dim, base, interpolation):
 def test_rotary_in_pairs_is_multiplication_by_complex_numbers():
     x = torch.randn(2, 3, 9, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     angles = torch.arange(9.0, dtype=torch.float64)[:, None] * 10_000.0 ** (-torch.arange(0, 10, 2).double() / 10)
-    theirs = torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (5, 2))) * torch.polar(torch.ones(9, 5).double(), angles))
+    turns = torch.polar(torch.ones(9, 5).double(), angles)
+    theirs = torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (5, 2))) * turns)
     ours = rotate(x, rotary_tables(torch.arange(9), 10, dtype=torch.float64), "pairs")
     torch.testing.assert_close(ours, theirs.flatten(-2), rtol=0, atol=1e-12)
 
