@@ -239,7 +239,7 @@ def main() -> None:
         return
     file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
     smollm2 = from_gguf(Llama, file.path)
-    rows += speed("SmolLM2-135M", smollm2, jobs(args.requests // 2, 40_000, 8, 64), 8, args.repetitions)
+    rows += speed("SmolLM2-135M", smollm2, jobs(args.requests // 3, 40_000, 8, 64), 8, args.repetitions)
     counts["speculative_ngram_SmolLM2"] = speculative(smollm2, tokenizer_from_metadata(file.metadata), args.repetitions)
     save("engine", rows, versions=("torch", "transformers"), counts=counts)
 
