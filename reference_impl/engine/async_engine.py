@@ -98,10 +98,10 @@ class AsyncEngine:
         try:
             while self._obey():
                 outputs = self.engine.step()
+                if self._on_step is not None:  # first: who has an answer finds it counted
+                    self._on_step(self.engine, outputs)
                 if outputs:
                     self._send([(output.request_id, output) for output in outputs])
-                if self._on_step is not None:
-                    self._on_step(self.engine, outputs)
         except BaseException:  # whatever it is, those who wait must hear of it
             logging.getLogger(__name__).exception("the engine stopped")
             reason = EngineStopped("the engine stopped; the server's log says why")

@@ -55,7 +55,7 @@ def client(real):
 
 
 def chat(client, **options):
-    return client.chat.completions.create(**{"model": NAME, "messages": MESSAGES, "max_tokens": 16, "temperature": 0,
+    return client.chat.completions.create(**{"model": NAME, "messages": MESSAGES, "max_tokens": 10, "temperature": 0,
                                              **options})
 
 
