@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
