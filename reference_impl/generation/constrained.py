@@ -39,7 +39,7 @@ class Trie:
             if token not in node:
                 raise GenerationError(f"no choice goes on from {list(output[:place])} with {token}")
             node = node[token]
-        return sorted(node) or [self.end_id]
+        return sorted(node)
 
 
 def choose(model: nn.Module, prompt: Sequence[int], choices: Sequence[Sequence[int]], end_id: int,

@@ -3,6 +3,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from reference_impl.generation.beam import beam_search
 from reference_impl.generation.cache import GrowingCache, PreallocatedCache, SlidingCache
 from reference_impl.generation.loop import Decoding, generate, stream
 from reference_impl.generation.sampling_params import GenerationError, SamplingParams
@@ -33,6 +34,7 @@ def test_greedy_is_transformers_with_and_without_a_cache(pairs, prompts, family,
     found = ids(generate(ours, prompts, GREEDY, cache=cache))
     # There each prompt goes alone, without padding, so that ours is checked too.
     assert found == [by_transformers(theirs, [prompt])[0] for prompt in prompts]
+    assert ids(generate(ours, prompts[:1], GREEDY, cache=cache)) == found[:1]
     assert len({tuple(row) for row in found}) > 1
 
 
@@ -87,6 +89,52 @@ def test_sampled_rows_together_are_rows_alone_and_streamed(pairs, prompts):
     assert streamed == ids(together)
 
 
+def test_log_probabilities_are_the_models_own_and_as_many_as_each_row_asks_for(pairs, prompts):
+    ours, theirs = pairs["gpt"]
+    params = [SamplingParams(seed=1, max_tokens=4, temperature=2.5, top_k=3, repetition_penalty=1.5, logprobs=count)
+              for count in (3, 1, None)]
+    found = generate(ours, prompts, params)
+    for prompt, each, count in zip(prompts[:2], found, (3, 1), strict=False):
+        logprobs = theirs(torch.tensor([prompt + each.ids])).logits[0, len(prompt) - 1:-1].detach().log_softmax(-1)
+        expected = logprobs.gather(1, torch.tensor(each.ids)[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(each.logprobs, dtype=torch.float64), expected)
+        top = logprobs.topk(count)
+        assert [[token for token, _ in step] for step in each.top_logprobs] == top.indices.tolist()
+        torch.testing.assert_close(torch.tensor([[value for _, value in step] for step in each.top_logprobs],
+                                                dtype=torch.float64), top.values)
+    assert found[2].logprobs == found[2].top_logprobs == []
+
+
+def test_a_row_that_ended_may_pass_the_last_position_while_others_go_on(pairs):
+    ours, _ = pairs["gpt"]
+    long, short = [1] * 60, [2, 3]
+    params = [SamplingParams(temperature=0, max_tokens=2), SamplingParams(temperature=0, max_tokens=40)]
+    found = ids(generate(ours, [long, short], params))
+    assert found == [ids(generate(ours, [prompt], each))[0] for prompt, each in zip((long, short), params, strict=True)]
+
+
+def test_dropout_is_off_while_a_model_in_training_writes():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=31, hidden_size=16, num_layers=1, num_heads=2, dropout=0.5)).train()
+    with torch.no_grad():
+        model.embedding.weight.normal_()
+    params = SamplingParams(temperature=0, max_tokens=4, logprobs=1)
+    written = generate(model, [[1, 2]], params)
+    assert model.training
+    assert generate(model.eval(), [[1, 2]], params) == written
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_rows_that_are_named_go_on_as_they_would_have(pairs, prompts, cache):
+    ours, _ = pairs["gpt"]
+    decoding, alone = Decoding(ours, prompts, 3, cache), Decoding(ours, prompts[1:2], 3, cache)
+    decoding.start(), alone.start()
+    decoding.reorder(torch.tensor([1, 0, 1]))
+    for token in (4, 8):
+        logits, expected = decoding.advance(torch.tensor([token] * 3)), alone.advance(torch.tensor([token]))
+        torch.testing.assert_close(logits[[0, 2]], expected.expand(2, -1), rtol=1e-10, atol=1e-10)
+
+
 def test_n_continuations_of_a_prompt_follow_each_other(pairs, prompts):
     ours, _ = pairs["gpt"]
     found = generate(ours, prompts[:2], SamplingParams(seed=4, n=2, max_tokens=4, temperature=2.0))
@@ -133,7 +181,7 @@ def test_a_preallocated_cache_copies_nothing_and_refuses_one_token_too_many():
 def test_prompts_that_can_not_be_continued_are_refused(pairs):
     ours, _ = pairs["gpt"]
     for prompts, words in (([], "no prompts"), ([[1], []], "prompt 1 is empty"),
-                           ([[1] * 60], "prompt 0 has 60 ids and max_tokens is 12, but the model has 64 positions")):
+                           ([[1] * 53], "prompt 0 has 53 ids and max_tokens is 12, but the model has 64 positions")):
         with pytest.raises(GenerationError, match=words):
             generate(ours, prompts, GREEDY)
     assert len(generate(ours, [[1] * 52], GREEDY)[0].ids) == 12
@@ -148,3 +196,7 @@ def test_a_row_of_nan_is_named():
     with pytest.raises(GenerationError, match="row 0: logits have nan"):
         generate(model, [[5, 1]], SamplingParams(max_tokens=2))
     assert model.training
+    with pytest.raises(GenerationError, match="row 0: logits have nan"):  # also where that token may not be chosen
+        generate(model, [[2, 1]], SamplingParams(max_tokens=2), allowed=lambda output: [3, 4])
+    with pytest.raises(GenerationError, match="row 0: logits have nan"):
+        beam_search(model, [5, 1], 2, 2)

@@ -42,7 +42,7 @@ def test_rows_together_are_rows_alone():
 def test_a_draw_at_either_end_takes_a_token_that_has_probability():
     probabilities = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]], dtype=torch.float64).expand(5, -1)
     draws = torch.tensor([0.0, 0.2499, 0.25, 1 - 2 ** -53, 1.0], dtype=torch.float64)
-    assert invert(probabilities, draws).tolist() == [1, 1, 3, 3, 3]
+    assert invert(probabilities, draws).tolist() == invert(3 * probabilities, draws).tolist() == [1, 1, 3, 3, 3]
 
 
 def test_the_same_seed_draws_the_same_and_each_of_n_its_own():
@@ -55,12 +55,13 @@ def test_the_same_seed_draws_the_same_and_each_of_n_its_own():
 def test_log_probabilities_are_torchs_categorical():
     logits = torch.randn(3, 9, generator=torch.Generator().manual_seed(2))
     chosen = torch.tensor([4, 0, 8])
-    found = logprobs_of(logits, chosen, 3)
+    found = logprobs_of(logits, chosen, 5)
     categorical = torch.distributions.Categorical(logits=logits)
     torch.testing.assert_close(found.chosen, categorical.log_prob(chosen))
-    for column in range(3):
+    for column in range(5):
         torch.testing.assert_close(found.top[:, column], categorical.log_prob(found.top_ids[:, column]))
-    assert torch.equal(found.top_ids, logits.argsort(descending=True)[:, :3])
+    assert torch.equal(found.top_ids, logits.argsort(descending=True)[:, :5])
+    assert logprobs_of(logits, chosen, 20).top_ids.shape == (3, 9)
 
 
 @pytest.mark.parametrize("value, words", [(torch.nan, "row 1: logits have nan"), (torch.inf, "row 1: logits have inf")])

@@ -40,6 +40,23 @@ def test_beams_are_transformers_token_for_token_and_in_score(pairs, family, pena
         assert [each.ids for each in beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping, cache=False)] == rows
 
 
+def test_beams_with_many_ends_stop_when_transformers_stop(pairs):
+    ours, theirs = pairs["gpt"]
+    ends, found = [3, 7, 9, 20, 30, 33], {}
+    for early_stopping, penalty in itertools.product((True, False, "never"), (2.0, -1.0)):
+        for first in range(2, 10):
+            expected = theirs.generate(
+                torch.tensor([[first]]), attention_mask=torch.ones(1, 1), num_beams=2, num_return_sequences=2,
+                max_new_tokens=10, length_penalty=penalty, early_stopping=early_stopping, eos_token_id=ends,
+                pad_token_id=0, do_sample=False)[:, 1:].tolist()
+            rows = [next((row[:i + 1] for i, token in enumerate(row) if token in ends), row) for row in expected]
+            found[early_stopping, penalty, first] = [each.ids for each in beam_search(
+                ours, [first], 2, 10, ends, penalty, early_stopping)]
+            assert found[early_stopping, penalty, first] == rows
+    for other in (False, "never"):  # else the settings would not have been told apart
+        assert any(found[True, 2.0, first] != found[other, 2.0, first] for first in range(2, 10))
+
+
 class Table(nn.Module):
     """A model whose next token depends on the token before alone, by a table of probabilities."""
 
@@ -79,13 +96,38 @@ def test_constrained_greedy_is_transformers_prefix_allowed_tokens(pairs):
 
 def test_a_constrained_sample_never_leaves_the_set_and_reaches_all_of_it(pairs):
     params = SamplingParams(seed=0, n=60, temperature=20.0, max_tokens=4)
-    found = generate(pairs["gpt"][0], [[3]], params, eos_ids=[1], allowed=Trie(CHOICES, 1).allowed)
+    trie = Trie(CHOICES, 1)
+
+    def allowed(output):
+        assert 1 not in output  # a row that has ended is not asked about
+        return trie.allowed(output)
+    found = generate(pairs["gpt"][0], [[3]], params, eos_ids=[1], allowed=allowed)
     assert {tuple(each.ids[:-1]) for each in found} == {tuple(choice) for choice in CHOICES}
     assert {each.ids[-1] for each in found} == {1}
     with pytest.raises(GenerationError, match=r"no choice goes on from \[4\] with 9"):
         Trie(CHOICES, 1).allowed([4, 9])
+    assert Trie(CHOICES, 1).allowed([4, 8, 1]) == Trie(CHOICES, 1).allowed([4, 8, 1, 1]) == [1]
     with pytest.raises(GenerationError, match="choice 1 is"):
         Trie([[2], []], 1)
+
+
+def test_a_sampled_choice_can_be_any_and_its_parameters_are_followed(pairs):
+    model = pairs["gpt"][0]
+
+    def chosen(**settings):
+        return [choose(model, [3], CHOICES, 1, SamplingParams(seed=seed, temperature=20.0, **settings))
+                for seed in range(20)]
+    assert set(chosen()) == set(range(len(CHOICES)))
+    assert set(chosen(top_k=1)) == set(chosen(top_p=1e-6)) == {choose(model, [3], CHOICES, 1)}
+
+
+def test_a_score_says_whether_greedy_decoding_would_have_written_all_of_it(pairs):
+    model = pairs["llama"][0]
+    written = generate(model, [PROMPT], SamplingParams(temperature=0, max_tokens=5))[0].ids
+    other = (written[2] + 1) % 41
+    continuations = [written[:1], written[:3], written, [*written[:2], other], [other, *written[1:]]]
+    scores = score_continuations(model, PROMPT, continuations)
+    assert [score.greedy for score in scores] == [True, True, True, False, False]
 
 
 def test_t5_writes_what_transformers_writes():
@@ -104,6 +146,8 @@ def test_t5_writes_what_transformers_writes():
     for cache in (True, False):
         found = translate(ours, source, mask, 9, cache=cache)
         assert found == [row[:row.index(1) + 1] if 1 in row else row[:9] for row in expected]
+    end = found[0][2]
+    assert translate(ours, source, mask, 9, [end]) == [row[:row.index(end) + 1] if end in row else row for row in found]
     assert len({tuple(row) for row in found}) > 1 and max(len(set(row)) for row in found) > 1
     with pytest.raises(GenerationError, match="a row without a token"):
         translate(ours, source, mask & False)
