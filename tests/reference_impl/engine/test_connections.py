@@ -179,13 +179,14 @@ def test_an_engine_that_fails_tells_all_who_wait(start, eventually):
 
 
 def test_a_server_that_ends_lets_answers_end_and_tells_those_that_would_take_too_long(start, monkeypatch, eventually):
-    monkeypatch.setattr(connections, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "GRACE_SECONDS", 2.0)
     with start() as running, concurrent.futures.ThreadPoolExecutor(2) as pool:
         running.hold()
         short = pool.submit(running.post, "/v1/completions", json=SHORT)
         long = pool.submit(running.post, "/v1/completions", json=LONG)
         eventually(lambda: running.serving.num_requests == 2, "both wait")
         running.server.should_exit = True
+        eventually(lambda: not running.server.servers[0].is_serving(), "it begins to end")
         running.release()
         assert short.result().status_code == 200
         assert long.result().status_code == 503
