@@ -14,6 +14,7 @@
       block_manager      who holds which block of the cache
     model_runner       from sequences to tensors, and one pass of the model
       paged_cache        the blocks' numbers
+      cuda_graphs        on a GPU: a decoding step's launches, recorded
     sampling           the next token of each
       speculative        guesses, and which of them are kept
     trace              what each step did

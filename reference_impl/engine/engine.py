@@ -43,6 +43,7 @@ class EngineConfig:
     watermark: float = 0.01
     num_speculative_tokens: int = 0  # guesses a step and sequence, if there is a proposer
     trace_steps: int = 10_000  # so many of the last steps are remembered
+    cuda_graphs: bool = False  # on a GPU: replay recorded launches where all sequences decode
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
 
@@ -81,6 +82,8 @@ class Engine:
         self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark)
         self.scheduler = Scheduler(limits, self.blocks)
         self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks)
+        if config.cuda_graphs:
+            self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
         self.num_drafted = self.num_accepted = 0
         self._left: dict[str, int] = {}  # continuations of each request that are not finished

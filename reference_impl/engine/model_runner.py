@@ -2,13 +2,17 @@
 
 Our GPT and LLaMA (Mistral, Qwen) run as they are: they take a `cache` for each layer and the positions of the tokens.
 Only the rows from which something is sampled go through the output layer, the widest of all.
+On a GPU a step in which every sequence brings one token can be replayed from a recording (see `cuda_graphs`).
 
-Not here: CUDA graphs, which would save the launches of a step in which all sequences decode.
+Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
+import itertools
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.engine.scheduler import Scheduled, Step
 from reference_impl.models.gpt import GPT
@@ -28,6 +32,11 @@ class ModelRunner:
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
         self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads, head_dim, weight.dtype,
                                 self.device, num_host_blocks)
+        self.graphs: CudaGraphs | None = None
+
+    def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
+        """From now on replay steps in which all of up to max_num_seqs sequences decode. ValueError on a CPU."""
+        self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, -(-max_model_len // self.block_size))
 
     @torch.inference_mode()
     def run(self, step: Step) -> list[Float[Tensor, "_ V"] | None]:
@@ -41,8 +50,11 @@ class ModelRunner:
         order = sorted(range(len(step.scheduled)), key=lambda place: step.scheduled[place].num_tokens > 1)
         scheduled = [step.scheduled[place] for place in order]
         ids, positions, layout = self._prepare(scheduled)
-        hidden = self.model.hidden(ids[None], positions=positions[None],
-                                   cache=self.cache.layers(layout, self.window))[0]  # (T, C)
+        if self.graphs is not None and layout.num_decodes == len(ids):
+            hidden = self.graphs.run(ids, positions, layout)  # (T, C)
+        else:
+            hidden = self.model.hidden(ids[None], positions=positions[None],
+                                       cache=self.cache.layers(layout, self.window))[0]  # (T, C)
         rows, counts, end = [], [], 0
         for item in scheduled:
             end += item.num_tokens
@@ -58,7 +70,7 @@ class ModelRunner:
         ids: list[int] = []
         positions: list[int] = []
         slots: list[int] = []
-        starts, lengths, tables = [0], [], []
+        lengths, tables = [], []
         for sequence, num_tokens, num_drafts in scheduled:
             first = sequence.num_computed_tokens
             places = range(first, first + num_tokens)
@@ -67,14 +79,17 @@ class ModelRunner:
             positions += places
             table = sequence.block_table
             slots += [table[place // self.block_size] * self.block_size + place % self.block_size for place in places]
-            starts.append(starts[-1] + num_tokens)
             lengths.append(first + num_tokens)
             tables.append(table)
         widest = max(map(len, tables))
+        longer = [item.num_tokens for item in scheduled if item.num_tokens > 1]
 
         def tensor(values, dtype: torch.dtype) -> Tensor:
             return torch.tensor(values, dtype=dtype, device=self.device)
         layout = Layout(tensor(slots, torch.int64),
                         tensor([table + [-1] * (widest - len(table)) for table in tables], torch.int32),
-                        tensor(lengths, torch.int32), tensor(starts, torch.int32))
+                        tensor(lengths, torch.int32), len(scheduled) - len(longer))
+        if longer:
+            layout.cu_seqlens_prefill = tensor([0, *itertools.accumulate(longer)], torch.int32)
+            layout.max_seqlen_prefill = max(longer)
         return tensor(ids, torch.int64), tensor(positions, torch.int64), layout

@@ -6,7 +6,6 @@ and attended to. The tokens of all sequences of a step come end to end as one ro
 Not here: the attention itself, which is in `kernels.paged_decode`, and the decisions.
 """
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -22,23 +21,16 @@ from reference_impl.kernels.paged_prefill import paged_prefill
 class Layout:
     """Where the tokens of one step belong; the same for all layers. B sequences bring T tokens together.
 
-    Those that bring one token come first: for them attention has a quicker form.
+    Those that bring one token come first: for them attention has a quicker form. Counts are plain numbers: to ask a
+    GPU for one would mean to wait for all that is queued there.
     """
 
     slot_mapping: Int[Tensor, "T"]  # block * block_size + offset of each token's place in the pool
     block_tables: Int[Tensor, "B M"]  # filled up with -1
     context_lens: Int[Tensor, "B"]  # tokens of each sequence so far, those of this step included
-    cu_seqlens_q: Int[Tensor, "B+1"]  # sequence b brings tokens cu_seqlens_q[b] up to cu_seqlens_q[b + 1]
-
-    @cached_property
-    def num_decodes(self) -> int:
-        """How many sequences bring one token."""
-        return int((self.cu_seqlens_q.diff() == 1).sum())
-
-    @cached_property
-    def cu_seqlens_prefill(self) -> Int[Tensor, "P"]:
-        """Where the tokens of the others begin, counted from the first of theirs."""
-        return self.cu_seqlens_q[self.num_decodes:] - self.num_decodes
+    num_decodes: int  # how many sequences bring one token
+    cu_seqlens_prefill: Int[Tensor, "P"] | None = None  # where the tokens of each other begin, from the first of theirs
+    max_seqlen_prefill: int = 0  # the most tokens of one of them
 
 
 class PagedCache:
@@ -89,5 +81,6 @@ class PagedLayerCache:
                                          layout.context_lens[:n], scale, self.window))
         if n < len(q):
             mixed.append(paged_prefill(q[n:], self.k_cache, self.v_cache, layout.block_tables[n:],
-                                       layout.cu_seqlens_prefill, layout.context_lens[n:], scale, self.window))
+                                       layout.cu_seqlens_prefill, layout.context_lens[n:], scale, self.window,
+                                       max_seqlen_q=layout.max_seqlen_prefill))
         return torch.cat(mixed).transpose(0, 1)[None]  # (1, H, T, D)

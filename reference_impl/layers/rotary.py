@@ -48,13 +48,13 @@ def rotary_tables(positions: Int[Tensor, "*B T"], head_dim: int, base: float = 1
 
 
 def slow_interpolation(head_dim: int, base: float, factor: float, slowest: float, fastest: float,
-                       trained_length: int) -> Float[Tensor, "P"]:
+                       trained_length: int, device: torch.device | None = None) -> Float[Tensor, "P"]:
     """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length that was trained on.
 
     By `factor` for those of `slowest` rounds or fewer, which never came round in training; 1 for those of `fastest` or
     more, which tell neighbours apart; between them the frequency is mixed by the number of rounds.
     """
-    steps = torch.arange(0, head_dim, 2).double() / head_dim  # (D/2,)
+    steps = torch.arange(0, head_dim, 2, device=device).double() / head_dim  # (D/2,)
     rounds = trained_length * base ** -steps / (2 * math.pi)
     share = ((rounds - slowest) / (fastest - slowest)).clamp(0, 1)
     return 1 / ((1 - share) / factor + share)

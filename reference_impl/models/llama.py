@@ -161,7 +161,8 @@ class Llama(nn.Module):
         config = self.config
         head_dim, interpolation = config.head_dim or config.hidden_size // config.num_heads, config.rope_interpolation
         if config.rope_bands is not None:
-            interpolation = slow_interpolation(head_dim, config.rope_theta, interpolation, *config.rope_bands)
+            interpolation = slow_interpolation(head_dim, config.rope_theta, interpolation, *config.rope_bands,
+                                               positions.device)
         return rotary_tables(positions, head_dim, config.rope_theta, interpolation, dtype)
 
     def _window(self, num_queries: int, num_keys: int, device: torch.device) -> Bool[Tensor, "T S"] | None:
