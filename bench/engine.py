@@ -4,7 +4,8 @@
 
 Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until its longest answer is
 done; our own `generate` on the same batches. All produce the same numbers of tokens a request (greedy, no stop), and
-only tokens that a request asked for count. Beside the speed: how much of the cache's slots holds no token, what a shared
+only tokens that a request asked for count. Our model's matrices lie as `course serve` lays them on a CPU, for the engine
+and for our static batches. Beside the speed: how much of the cache's slots holds no token, what a shared
 system prompt saves, and what chunks of a long prompt do to those who wait for their next token.
 """
 import argparse
@@ -28,6 +29,7 @@ from reference_impl.engine.scheduler import SchedulerConfig  # noqa: E402
 from reference_impl.engine.sequence import Sequence  # noqa: E402
 from reference_impl.engine.speculative import NgramProposer  # noqa: E402
 from reference_impl.engine.trace import wasted_slots  # noqa: E402
+from reference_impl.generation.layout import store_by_longer_side  # noqa: E402
 from reference_impl.generation.loop import generate  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
 from reference_impl.models.llama import Llama, LlamaConfig  # noqa: E402
@@ -230,6 +232,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     small = Llama(SMALL).eval()
+    store_by_longer_side(small)
     rows = speed("4 layers x 256", small, jobs(args.requests, SMALL.vocab_size, 8, 128), 8, args.repetitions)
     counts = {"kv_waste": {str(size): round(waste(size), 4) for size in (16, 256)},
               "shared_system_prompt_tokens_read": shared_prompt(small), "chunked_prefill_by_budget": chunked(small)}
@@ -239,6 +242,7 @@ def main() -> None:
         return
     file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
     smollm2 = from_gguf(Llama, file.path)
+    store_by_longer_side(smollm2)
     rows += speed("SmolLM2-135M", smollm2, jobs(args.requests // 3, 40_000, 8, 64), 8, args.repetitions)
     counts["speculative_ngram_SmolLM2"] = speculative(smollm2, tokenizer_from_metadata(file.metadata), args.repetitions)
     save("engine", rows, versions=("torch", "transformers"), counts=counts)

@@ -55,7 +55,7 @@ class Output:
     index: int
     tokens: list[SampledToken]
     text: str  # empty as long as a character or a stop string may still be incomplete
-    finish_reason: str | None  # "stop" or "length" with the last one
+    finish_reason: str | None  # with the last one "stop", "length", or "error" if its logits allow no choice
     num_cached_tokens: int = 0  # tokens of the prompt that were found computed
 
 
@@ -177,8 +177,8 @@ class Engine:
 
     def _advance(self, sequence: Sequence, tokens: list[SampledToken]) -> Output:
         """Append what was said, up to where the sequence ends."""
-        stopping, text, reason = self._stopping[sequence], "", None
-        num_accepted = len(tokens) - 1
+        stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
+        num_accepted = max(len(tokens) - 1, 0)
         for place, token in enumerate(tokens):
             sequence.output_ids.append(token.id)
             piece, reason = stopping.add(token.id)
@@ -191,7 +191,7 @@ class Engine:
             self.num_accepted += num_accepted
             sequence.draft_ids = []
             # Accepted drafts are in the cache already; what was written for refused ones will be written over.
-            self.blocks.commit(sequence, min(num_accepted, len(tokens) - 1))
+            self.blocks.commit(sequence, min(num_accepted, max(len(tokens) - 1, 0)))
             self.blocks.shrink(sequence)
         return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens)
 

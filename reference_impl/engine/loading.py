@@ -21,6 +21,7 @@ import torch
 from reference_impl import corpora
 from reference_impl.corpora.fetching import check_stamps
 from reference_impl.engine.embedding import Encoder
+from reference_impl.generation.layout import store_by_longer_side
 from reference_impl.models.bert import Bert
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
@@ -129,6 +130,7 @@ def _checked(path: Path, loaded: Loaded) -> Loaded:
         raise LoadingError(f"{path}: the tokenizer has {known} tokens, the model {rows}: they don't belong together")
     if wrong := [id for id in loaded.eos_ids if not 0 <= id < known]:
         raise LoadingError(f"{path}: the id {wrong[0]!r} is said to end a text, and the tokenizer has {known} tokens")
+    store_by_longer_side(loaded.model)
     return loaded
 
 

@@ -17,6 +17,7 @@ from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, verify
 from reference_impl.generation.processors import process
 from reference_impl.generation.sampler import check_logits, generator_for, logprobs_of, sample
+from reference_impl.generation.sampling_params import GenerationError
 
 
 class SampledToken(NamedTuple):
@@ -46,7 +47,19 @@ class Sampling:
 
     def choose(self, rows: list[tuple[Sequence, Float[Tensor, "_ V"]]], drafts: Mapping[Sequence, Draft]
                ) -> list[list[SampledToken]]:
-        """For each sequence the tokens that are said: one, or with drafts one to R."""
+        """For each sequence the tokens that are said: one, or with drafts one to R.
+
+        None are said, an empty list, where logits allow no choice: they are no numbers, or all is forbidden.
+        """
+        try:
+            return self._choose(rows, drafts)
+        except GenerationError:
+            if len(rows) == 1:
+                return [[]]
+            return [self.choose([row], drafts)[0] for row in rows]  # one request's trouble is its own
+
+    def _choose(self, rows: list[tuple[Sequence, Float[Tensor, "_ V"]]], drafts: Mapping[Sequence, Draft]
+                ) -> list[list[SampledToken]]:
         said: dict[Sequence, list[SampledToken]] = {}
         plain = [(sequence, logits) for sequence, logits in rows if len(logits) == 1]
         if plain:

@@ -46,7 +46,7 @@ class Sequence:
     num_preemptions: int = 0
     steps_waited: int = 0
     status: Status = Status.WAITING
-    finish_reason: str | None = None  # "stop", "length" or "abort"
+    finish_reason: str | None = None  # "stop", "length", "abort" or "error"
 
     @property
     def id(self) -> str:

@@ -201,6 +201,24 @@ def test_an_aborted_request_gives_everything_back(model):
     assert not engine._left, "the names can be used again"
 
 
+def test_a_request_whose_logits_are_no_numbers_ends_alone(model, monkeypatch):
+    """Only the broken request's rows are NaN, as after an overflow in half precision."""
+    alone = said(make(model), [PROMPTS[1]], SamplingParams(temperature=0, max_tokens=4))
+    engine = make(model)
+    engine.add_request(PROMPTS[0], SamplingParams(temperature=0, max_tokens=4), "broken")
+    engine.add_request(PROMPTS[1], SamplingParams(temperature=0, max_tokens=4), "whole")
+    run = engine.runner.run
+    monkeypatch.setattr(engine.runner, "run", lambda step: [
+        logits if logits is None or item.sequence.request_id == "whole" else logits * float("nan")
+        for item, logits in zip(step.scheduled, run(step), strict=True)])
+    outputs = []
+    while engine.has_work:
+        outputs += engine.step()
+    assert [o.finish_reason for o in outputs if o.request_id == "broken"] == ["error"]
+    assert [t.id for o in outputs if o.request_id == "whole" for t in o.tokens] == alone[0][0]
+    engine.scheduler.check()
+
+
 @pytest.mark.parametrize(("prompt", "params", "words"), [
     ([], {}, "no token"),
     ([97], {}, "id 97, but the vocabulary has 97"),
