@@ -39,7 +39,8 @@ def main() -> None:
     torch.set_num_threads(1)
     small = measure("4 layers of 256", SMALL, 128, args.repetitions, 1.4, 1.9, None)
     large = measure("GPT-2, 124M", GPT2_SMALL, 24, args.repetitions, 0.9, None, (0.7, 0.8))
-    save("decoding", [*small, *large], versions=("torch", "transformers"), prompt_tokens=NUM_PROMPT, clock="processor time",
+    save("decoding", [*small, *large], versions=("torch", "transformers"), prompt_tokens=NUM_PROMPT,
+         clock="processor time",
          layout="ours after generation.layout.store_by_longer_side; 'as made' without")
 
 

@@ -2,10 +2,10 @@
 
     python bench/engine.py [--repetitions 5] [--requests 32] [--small-only]
 
-Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until its longest answer is
-done; our own `generate` on the same batches. All produce the same numbers of tokens a request (greedy, no stop), and
-only tokens that a request asked for count. Our model's matrices lie as `course serve` lays them on a CPU, for the engine
-and for our static batches. Beside the speed: how much of the cache's slots holds no token, what a shared
+Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until its longest answer
+is done; our own `generate` on the same batches. All produce the same numbers of tokens a request (greedy, no stop), and
+only tokens that a request asked for count. Our model's matrices lie as `course serve` lays them, for the engine and
+for our static batches. Beside the speed: how much of the cache's slots holds no token, what a shared
 system prompt saves, and what chunks of a long prompt do to those who wait for their next token.
 """
 import argparse
@@ -136,7 +136,7 @@ def speed(name: str, model: Llama, work: list[Job], batch_size: int, repetitions
 
 
 def waste(block_size: int, count: int = 256) -> float:
-    """Share of held slots without a token, mean over the lives of requests of 100 to 1,024 tokens and as long answers."""
+    """Share of held slots without a token, mean over the lives of requests of 100 to 1,024 tokens and such answers."""
     draw, blocks = random.Random(0), BlockManager(10_000, block_size, prefix_caching=False)
     held = empty = 0
     for _ in range(count):
@@ -201,7 +201,8 @@ def speculative(model: Llama, tokenizer, repetitions: int) -> dict[str, dict[str
     Two kinds of text: one that repeats its prompt, where guesses are good, and a story, where they are not.
     """
     line = "The river bank was steep, and the boat lay under the willow tree."
-    texts = {"repeats its prompt": f"{line} {line} {line} {line}", "a story": "Once upon a time, in a village by the sea,"}
+    texts = {"repeats its prompt": f"{line} {line} {line} {line}",
+             "a story": "Once upon a time, in a village by the sea,"}
     found = {}
     for name, text in texts.items():
         ratios, params = [], SamplingParams(temperature=0, max_tokens=48, ignore_eos=True)

@@ -151,7 +151,8 @@ def main() -> None:
                                     larger_is_better=False))
         rows.append(compare(f"bf16 autocast, {name}", "own float32", "ms", times["bf16"], times["ours"], 1.25, 2.2,
                             larger_is_better=False))
-    save("training_step", rows, versions=("torch", "transformers"), bf16_instructions=has_bf16(), clock="processor time",
+    save("training_step", rows, versions=("torch", "transformers"), bf16_instructions=has_bf16(),
+         clock="processor time",
          optimizer="fused AdamW for all", nanogpt="model.py of karpathy/nanoGPT with a fused AdamW")
 
 

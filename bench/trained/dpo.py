@@ -108,8 +108,8 @@ def main() -> None:
     result = train(model, lambda m, batch: dpo(m, batch, BETA), batches, config)
     found = {"before": before, "after": measure()}
     print(found)
-    save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, learning_rate=args.learning_rate, beta=BETA,
-         pairs=len(pairs),
+    save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, learning_rate=args.learning_rate,
+         beta=BETA, pairs=len(pairs),
          held_out_pairs=len(held_pairs), block=BLOCK, cpu_seconds=round(time.process_time() - started),
          loss={"first": round(result.history[0]["loss"], 4), "last": round(result.history[-1]["loss"], 4)}, **found)
 

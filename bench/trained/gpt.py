@@ -2,8 +2,8 @@
 
     python bench/trained/gpt.py [--steps 1200]        about four minutes on one core
 
-GPT-2's block at a two-hundredth of its size: 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside it
-stand n-gram models of the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is compared in bits
+GPT-2's block at a two-hundredth of its size: 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside
+it stand n-gram models of the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is compared in bits
 per byte, which do not depend on the vocabulary. The trained model is kept for the scripts that go on from it.
 """
 import argparse
@@ -100,7 +100,8 @@ def main() -> None:
                         **{name: round(bits, 4) for name, bits in grams.items()}},
          curve=[{name: round(row[name], 4) for name in ("step", "loss", "bits_per_byte") if name in row}
                 for row in result.history if row["step"] % 50 == 0 or "bits_per_byte" in row],
-         samples={"greedy": samples(model, tokenizer, 0.0), "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8)})
+         samples={"greedy": samples(model, tokenizer, 0.0),
+                  "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8)})
     for name, bits in {"GPT": result.history[-1]["bits_per_byte"], **grams}.items():
         print(f"{name}: {bits:.3f} bits per byte")
 

@@ -104,8 +104,8 @@ class Engine:
             raise ValueError(f"the prompt has id {wrong}, but the vocabulary has {vocab_size} tokens")
         named = [*params.logit_bias, *(params.allowed_token_ids or ())]
         if named and max(named) >= vocab_size:
-            raise ValueError(f"logit_bias or allowed_token_ids has id {max(named)}, but the vocabulary has {vocab_size} "
-                             "tokens")
+            raise ValueError(f"logit_bias or allowed_token_ids has id {max(named)}, but the vocabulary has "
+                             f"{vocab_size} tokens")
         self.scheduler.check_request(prompt, params)
         Stopping(params, self.eos_ids, self.tokenizer)
 

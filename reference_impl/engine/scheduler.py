@@ -42,7 +42,7 @@ class SchedulerConfig:
 
 
 class Move(NamedTuple):
-    """A block to be copied before the step is computed, in the order given: within the device, or to or from the host."""
+    """A block to be copied before the step is computed, in the order given: on the device, or to or from the host."""
 
     kind: Literal["copy", "out", "in"]
     source: int
@@ -98,9 +98,9 @@ class Scheduler:
         if not prompt_ids:
             raise ValueError("the prompt has no token: start with the tokenizer's beginning-of-text token")
         if longest > self.config.max_model_len:
-            raise ValueError(f"the prompt has {len(prompt_ids)} tokens and max_tokens is {params.max_tokens}, {longest} "
-                             f"together, but this model is served with {self.config.max_model_len}: shorten the prompt "
-                             "or lower max_tokens")
+            raise ValueError(f"the prompt has {len(prompt_ids)} tokens and max_tokens is {params.max_tokens}, "
+                             f"{longest} together, but this model is served with {self.config.max_model_len}: shorten "
+                             "the prompt or lower max_tokens")
         if params.n > self.config.max_num_seqs:
             raise ValueError(f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run at once")
         needed = -(-longest // self.blocks.block_size)

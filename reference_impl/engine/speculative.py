@@ -43,8 +43,8 @@ class Draft:
 class Proposer(Protocol):
     """Who guesses."""
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
-                ) -> Draft:
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
+                generator: torch.Generator | None) -> Draft:
         """At most `count` guesses at what follows the sequence."""
         ...
 
@@ -85,8 +85,8 @@ class NgramProposer:
             raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
         self.longest, self.shortest = longest, shortest
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
-                ) -> Draft:
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
+                generator: torch.Generator | None) -> Draft:
         """What followed the latest earlier place of the longest run that is found."""
         ids = sequence.ids
         for size in range(min(self.longest, len(ids) - 1), self.shortest - 1, -1):
@@ -113,8 +113,8 @@ class DraftProposer:
         self._caches: dict[Sequence, list[PreallocatedCache]] = {}
 
     @torch.inference_mode()
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None, generator: torch.Generator | None
-                ) -> Draft:
+    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
+                generator: torch.Generator | None) -> Draft:
         """Sample `count` tokens, one after the other, with the request's own sampling parameters."""
         ids = list(sequence.ids)
         longest = self.model.config.max_position_embeddings
