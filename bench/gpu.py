@@ -2,20 +2,20 @@
 
     python bench/gpu.py            under ten minutes on a Hopper; writes bench/results/gpu.json
 
-It needs torch 2.11 or newer, Triton 3.6 or newer and numpy: jaxtyping, which the package's signatures use, is replaced
-by a stand-in where it is missing. Without a GPU it says so, writes nothing and exits with status 2.
+It needs torch 2.11 or newer, Triton 3.6 or newer and numpy; for what else the package imports there are stand-ins (see
+`gpu_stand_ins`). Without a GPU it says so, writes nothing and exits with status 2.
 
 Times are taken by CUDA events around enough calls to fill 20 ms, five or more repetitions, ours and the rival's in
 turn. Rivals: FlashAttention-2 and cuDNN as torch's SDPA runs them, the copy of a large tensor, the peak of dense
-bfloat16 products that NVIDIA gives for Hopper. Not measured here, and listed so in the record: nano-vllm and nanoGPT,
-whose code is not at hand without a network.
+bfloat16 products that NVIDIA gives for Hopper; nanoGPT and nano-vllm, if the folder that W2S_RIVALS names (else
+/opt/rivals) has nanogpt/model.py and nano-vllm/nanovllm/. If not, the record says so under "not_measured", and their
+rows have the share of the bound alone.
 """
-import importlib.util
 import itertools
+import os
 import statistics
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,26 +28,12 @@ from torch.nn.functional import scaled_dot_product_attention, silu
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-PEAK_FLOPS = 989e12
-REPETITIONS, FILL_SECONDS = 7, 0.02
-NOT_MEASURED = ["GPT-2 124M against nanoGPT compiled: only its share of the peak is measured",
-                "engine against nano-vllm, 256 requests, Qwen3-0.6B shape"]
+from bench.gpu_stand_ins import install  # noqa: E402
 
-
-class _AnyShape(type):
-    def __getitem__(cls, _: Any) -> type:
-        return Tensor
-
-
-def stand_in_for_jaxtyping() -> None:
-    """Names for the package's signatures where jaxtyping isn't installed: nothing is checked."""
-    if importlib.util.find_spec("jaxtyping") is None:
-        names = ("Bool", "Float", "Int", "Shaped", "UInt8", "Num", "Integer")
-        sys.modules["jaxtyping"] = types.ModuleType("jaxtyping")
-        sys.modules["jaxtyping"].__dict__.update({name: _AnyShape(name, (), {}) for name in names})
-
-
-stand_in_for_jaxtyping()
+RIVALS, STAND_INS = Path(os.environ.get("W2S_RIVALS", "/opt/rivals")), install()
+from bench.gpu_engine import engine_rows  # noqa: E402
+from bench.gpu_timing import error, in_turn, randn, rate  # noqa: E402
+from bench.gpu_training import training_rows  # noqa: E402
 from bench.record import compare, save  # noqa: E402
 from reference_impl.kernels.cache_write import store_kv  # noqa: E402
 from reference_impl.kernels.flash_attention import flash_attention, flash_attention_varlen  # noqa: E402
@@ -59,43 +45,6 @@ from reference_impl.kernels.softmax import softmax  # noqa: E402
 from reference_impl.kernels.swiglu import swiglu  # noqa: E402
 from reference_impl.kernels.traffic import paged_decode_bytes  # noqa: E402
 from reference_impl.kernels.vector_add import vector_add  # noqa: E402
-
-
-def randn(*shape: int, grad: bool = False) -> Tensor:
-    """Normal numbers in bfloat16 on the GPU."""
-    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16).requires_grad_(grad)
-
-
-def seconds_of(call: Callable[[], Any], calls: int) -> float:
-    """Seconds for one of `calls` calls, queued together, by the GPU's own clock."""
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(calls):
-        call()
-    stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop) / 1000 / calls
-
-
-def in_turn(*sides: Callable[[], Any]) -> list[list[float]]:
-    """Seconds of one call for each side, the sides taking turns, after each was warmed up."""
-    calls = []
-    for side in sides:
-        side()  # compiles
-        torch.cuda.synchronize()
-        calls.append(max(1, int(FILL_SECONDS / max(seconds_of(side, 3), 1e-6))))
-    rounds = [[seconds_of(side, count) for side, count in zip(sides, calls, strict=True)] for _ in range(REPETITIONS)]
-    return [list(side) for side in zip(*rounds, strict=True)]
-
-
-def rate(work: float, seconds: list[float]) -> list[float]:
-    """Work per second of each repetition."""
-    return [work / s for s in seconds]
-
-
-def error(ours: Tensor, exact: Tensor) -> float:
-    """The largest difference over the largest number of the exact result."""
-    return float((ours.double() - exact).abs().max() / exact.abs().max().clamp(min=1e-30))
 
 
 def exact_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None) -> Tensor:
@@ -248,30 +197,6 @@ def memory_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def training_row() -> dict[str, Any]:
-    """Our GPT-2 124M compiled, 16 x 1,024 tokens, AdamW: its share of the peak."""
-    from reference_impl.models.gpt import GPT, GPTConfig
-
-    model = GPT(GPTConfig(vocab_size=50304)).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    compiled = torch.compile(model)
-    ids = torch.randint(0, 50257, (16, 1025), device="cuda")
-
-    def step() -> None:
-        with torch.autocast("cuda", torch.bfloat16):
-            logits = compiled(ids[:, :-1])
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    parameters = sum(p.numel() for p in model.parameters())
-    flops = 16 * 1024 * (6 * parameters + 12 * 12 * 768 * 1024)
-    (ours,) = in_turn(step)
-    return compare("GPT-2 124M training", "989 TFLOP/s, the peak", "TFLOP/s", rate(flops / 1e12, ours),
-                   [PEAK_FLOPS / 1e12] * len(ours), 0.35, 0.45)
-
-
 def main() -> int:
     """Correctness first: a fast wrong kernel is no row. Returns the exit status."""
     if not torch.cuda.is_available():
@@ -288,16 +213,19 @@ def main() -> int:
     if wrong:
         return 1
     rows, failed = [], []
-    for part in (flash_rows, lambda: [varlen_row()], memory_rows, lambda: [training_row()]):
+    for part in (flash_rows, lambda: [varlen_row()], memory_rows, lambda: training_rows(RIVALS, failed),
+                 lambda: engine_rows(RIVALS, failed)):
         try:
             rows += part()
-        except (RuntimeError, torch.OutOfMemoryError) as problem:  # say, a backend that this torch lacks
+        except Exception as problem:  # say, a backend that this torch lacks: the other parts are measured all the same
             failed.append(repr(problem)[:300])
-            print(f"not measured: {failed[-1]}")
+        torch.cuda.empty_cache()  # what follows may need it in other pieces
         print(f"{time.time() - begun:.0f} s")
     save("gpu", rows, ("torch", "triton", "numpy"), gpu=torch.cuda.get_device_name(),
          seconds=round(time.time() - begun), errors={name: round(value, 5) for name, value in errors.items()},
-         not_measured=NOT_MEASURED + failed)
+         stand_ins=STAND_INS, not_measured=failed)
+    for words in failed:
+        print(f"not measured: {words}")
     return 0
 
 

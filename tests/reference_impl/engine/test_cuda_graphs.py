@@ -114,6 +114,21 @@ def test_a_step_with_drafts_is_not_padded():
     assert engine.num_drafted and [len(ids) for ids in said.values()] == [count for _, count in REQUESTS]
 
 
+def test_a_mixed_step_knows_how_long_its_longest_piece_of_a_prompt_is(monkeypatch):
+    plain, longest = paged_cache.paged_prefill, []
+
+    def watched(q, k_cache, v_cache, tables, starts, *rest, max_seqlen_q):
+        longest.append((max_seqlen_q, int(starts.diff().max())))  # the kernel's grid, on a GPU
+        return plain(q, k_cache, v_cache, tables, starts, *rest, max_seqlen_q=max_seqlen_q)
+    monkeypatch.setattr(paged_cache, "paged_prefill", watched)
+    engine = make_engine(make_model("gpt2"), eager=True)
+    for prompt in ([1, 2, 3], [4, 5, 6, 7, 8], [9] * 20):
+        engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=2))
+    while engine.has_work:
+        engine.step()
+    assert len({known for known, _ in longest}) > 1 and all(known == counted for known, counted in longest)
+
+
 def test_padding_writes_and_reads_nothing_whatever_the_buffers_held():
     model = make_model("qwen3")
     caches = [PagedCache(2, 8, 4, 2, 8, torch.float64) for _ in range(2)]

@@ -1,0 +1,177 @@
+"""The engine on a GPU: 256 requests in the shape of Qwen3-0.6B, against the bandwidth bound and against nano-vllm.
+
+Prompts and answers have 100 to 1,024 tokens, evenly spread, as in nano-vllm's own bench; weights are random, nothing
+ends early, and both engines sample at temperature 0.6. Each run has prompts of its own, so that neither finds the last
+run's in its prefix cache; tokens a second are those of the answers, over the time of everything.
+
+The bound: every step must read the weights and each sequence's keys and values. There are at least as many steps as
+the longest answer has tokens. At the rate at which a large tensor is copied that takes a time below which no engine
+that keeps all keys and values in bfloat16 can come; prompts are taken to cost nothing.
+
+Not here: the CPU's rows (see `engine`), latency (see `serving`).
+"""
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bench.gpu_timing import copy_rate, error
+from bench.record import compare
+from reference_impl.engine.engine import Engine, EngineConfig
+from reference_impl.engine.scheduler import SchedulerConfig, Step
+from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks
+from reference_impl.models.llama import Llama, LlamaConfig
+
+QWEN3 = LlamaConfig(vocab_size=151_936, hidden_size=1024, intermediate_size=3072, num_layers=28, num_heads=16,
+                    num_kv_heads=8, head_dim=128, max_position_embeddings=40_960, rope_theta=1e6, qk_norm=True,
+                    tie_word_embeddings=True)
+NAME = "engine, 256 requests, Qwen3-0.6B shape"
+RUNS, SECONDS = 5, 150  # no run is begun later than that, so that the whole program stays under ten minutes
+Job = tuple[list[int], int]
+"""A prompt, and how many tokens are to follow."""
+
+
+def jobs(seed: int, count: int = 256, shortest: int = 100, longest: int = 1024) -> list[Job]:
+    """Requests of one run."""
+    draw = random.Random(seed)
+    return [([draw.randrange(10_000) for _ in range(draw.randint(shortest, longest))], draw.randint(shortest, longest))
+            for _ in range(count)]
+
+
+def bound_seconds(work: list[Job], config: LlamaConfig, weight_bytes: int, bandwidth: float) -> float:
+    """The least time of reading: the first token comes with the prompt, each other reads all before it."""
+    read = sum((count - 1) * len(prompt) + count * (count - 1) // 2 for prompt, count in work)
+    per_token = bytes_per_token(config.num_layers, config.num_kv_heads, config.head_dim, torch.bfloat16)
+    return (max(count for _, count in work) * weight_bytes + read * per_token) / bandwidth
+
+
+def engine_for(model: Llama, runs: list[list[Job]], cuda_graphs: bool) -> Engine:
+    """With blocks for all requests of a run at once, and a twentieth more."""
+    blocks = max(reserved_blocks([len(prompt) + count for prompt, count in work], 16) // 16 for work in runs)
+    most = max(map(len, runs))
+    limits = SchedulerConfig(max_num_seqs=most, max_num_batched_tokens=max(16_384, most), max_model_len=2048)
+    return Engine(model, EngineConfig(blocks + blocks // 20 + 1, 16, trace_steps=1, cuda_graphs=cuda_graphs,
+                                      scheduler=limits))
+
+
+def serve(engine: Engine, work: list[Job]) -> int:
+    """All requests at once, to their end; how many tokens were said."""
+    for prompt, count in work:
+        engine.add_request(prompt, SamplingParams(temperature=0.6, max_tokens=count, ignore_eos=True))
+    said = 0
+    while engine.has_work:
+        said += sum(len(output.tokens) for output in engine.step())
+    return said
+
+
+def graphs_error(engine: Engine, work: list[Job]) -> float:
+    """The largest difference between logits by recorded steps and by plain ones, over the largest logit."""
+    run, graphs, errors = engine.runner.run, engine.runner.graphs, []
+
+    def both(step: Step) -> list:
+        recorded = run(step)
+        engine.runner.graphs = None
+        plain = run(step)  # the same keys and values are written to the same slots once more
+        engine.runner.graphs = graphs
+        errors.extend(error(ours, exact.double()) for ours, exact in zip(recorded, plain, strict=True)
+                      if exact is not None)
+        return plain
+    engine.runner.run = both
+    serve(engine, [(prompt, 4) for prompt, _ in work])
+    engine.runner.run = run
+    return max(errors)
+
+
+def write_checkpoint(model: Llama, folder: Path) -> None:
+    """What nano-vllm reads: config, weights and some tokenizer. Needs transformers, as nano-vllm does."""
+    import tokenizers
+    import transformers
+    from safetensors.torch import save_file
+
+    from reference_impl.weights.pretrained import hugging_face_state
+    config = model.config
+    transformers.Qwen3Config(
+        vocab_size=config.vocab_size, hidden_size=config.hidden_size, intermediate_size=config.intermediate_size,
+        num_hidden_layers=config.num_layers, num_attention_heads=config.num_heads,
+        num_key_value_heads=config.num_kv_heads, head_dim=config.head_dim, rope_theta=config.rope_theta,
+        max_position_embeddings=config.max_position_embeddings, rms_norm_eps=config.rms_norm_eps,
+        tie_word_embeddings=True, torch_dtype="bfloat16", architectures=["Qwen3ForCausalLM"]).save_pretrained(folder)
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in hugging_face_state(model).items()}
+    state.pop("lm_head.weight", None)
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<end>": 0}, unk_token="<end>"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<end>").save_pretrained(folder)
+
+
+def nano_vllm(folder: Path, model: Llama) -> Callable[[list[Job]], int]:
+    """The rival, made after our cache so that it takes what memory is left."""
+    sys.path.insert(0, str(folder))
+    import nanovllm
+
+    with tempfile.TemporaryDirectory() as checkpoint:
+        write_checkpoint(model, Path(checkpoint))
+        rival = nanovllm.LLM(checkpoint, enforce_eager=False, max_model_len=4096, max_num_seqs=256)
+
+    def run(work: list[Job]) -> int:
+        for prompt, count in work:
+            rival.add_request(prompt, nanovllm.SamplingParams(temperature=0.6, ignore_eos=True, max_tokens=count))
+        while not rival.is_finished():
+            rival.step()
+        return sum(count for _, count in work)
+    return run
+
+
+def engine_rows(rivals: Path, absent: list[str]) -> list[dict[str, Any]]:
+    """Tokens a second with CUDA graphs, without, and nano-vllm's, in turn; `absent` is told what could not be had."""
+    with torch.device("cuda"):
+        model = Llama(QWEN3).to(torch.bfloat16)
+    weight_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
+    bandwidth = sorted(copy_rate())[-1]
+    runs = [jobs(seed) for seed in range(1 + RUNS)]  # the first warms up
+    try:
+        engine = engine_for(model, runs, cuda_graphs=True)
+        wrong = graphs_error(engine, runs[0][:5])
+        if not wrong < 0.1:
+            raise RuntimeError(f"logits differ by {wrong:.3g} of the largest")
+    except Exception as problem:  # without them the engine is measured all the same
+        absent.append(f"CUDA graphs: {problem!r}"[:300])
+        engine = engine_for(model, runs, cuda_graphs=False)
+    graphs = engine.runner.graphs
+
+    def plain(work: list[Job]) -> int:
+        engine.runner.graphs = None
+        said = serve(engine, work)
+        engine.runner.graphs = graphs
+        return said
+    sides = {"ours": lambda work: serve(engine, work)} | ({"own without CUDA graphs": plain} if graphs else {})
+    folder = rivals / "nano-vllm"
+    try:
+        if not (folder / "nanovllm").is_dir():
+            raise FileNotFoundError(f"there is no {folder / 'nanovllm'}")
+        sides["nano-vllm"] = nano_vllm(folder, model)
+    except Exception as problem:  # whatever stops the rival, ours is measured
+        absent.append(f"{NAME} against nano-vllm: {problem!r}; only the share of the bound is measured"[:300])
+    speeds: dict[str, list[float]] = {name: [] for name in sides}
+    begun = time.perf_counter()
+    for number, work in enumerate(runs):
+        if number > 1 and time.perf_counter() - begun > SECONDS:
+            break
+        for name, side in sides.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            said = side(work)
+            torch.cuda.synchronize()
+            if number:
+                speeds[name].append(said / (time.perf_counter() - start))
+    ours = speeds.pop("ours")
+    bounds = [sum(count for _, count in work) / bound_seconds(work, QWEN3, weight_bytes, bandwidth)
+              for work in runs[1:1 + len(ours)]]
+    rows = [compare(NAME, "bandwidth bound", "tokens/s", ours, bounds, 0.35, 0.6)]
+    return rows + [compare(NAME, name, "tokens/s", ours, theirs, 1.0 if name == "nano-vllm" else None)
+                   for name, theirs in speeds.items()]
