@@ -11,7 +11,8 @@ the model would go on has seen the whole text: its vector is the text's.
 All that is new to the model are the linear layer and three rows of the embedding. Start from pretrained weights by
 `model.gpt, markers = with_markers(GPT.from_pretrained(path))`.
 
-Not here: truncating texts (see `tokenizers`), metrics (see `measure.metrics`).
+Not here: truncating texts (see `tokenizers`), the loss (see `objectives.task_losses.label_and_language`), metrics
+(see `measure.metrics`).
 """
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from reference_impl.layers.checks import ModelInputError, check_mask
 from reference_impl.layers.initial import start_normal
@@ -154,14 +154,3 @@ class GPTForMultipleChoice(_GPTWithHead):
     def from_pretrained(cls, path: Path | str) -> "GPTForMultipleChoice":
         """Read config.json and safetensors of a folder that has this head."""
         return from_pretrained(cls, path)
-
-
-def fine_tuning_loss(output: TaskOutput, labels: Int[Tensor, "B"], ids: Int[Tensor, "*B T"],
-                     mask: Bool[Tensor, "*B T"] | None = None, lm_weight: float = 0.5) -> Float[Tensor, ""]:
-    """Equation 5: the task's cross-entropy and, weighted, that of the inputs' own next tokens.
-
-    Each is a mean, over rows and over tokens, where the paper sums.
-    """
-    following = ids if mask is None else ids.masked_fill(~mask, -100)
-    language = cross_entropy(output.tokens[..., :-1, :].flatten(0, -2), following[..., 1:].flatten())
-    return cross_entropy(output.labels, labels) + lm_weight * language

@@ -2,11 +2,11 @@
 
 Devlin et al. 2019, section 4 and appendix A.5; Reimers and Gurevych 2019, section 3 (similarity as a regression on the
 cosine); Henderson et al. 2017, section 4.4 (the batch's other partners as negatives). The models are in
-`models.bert_tasks`.
+`models.bert_tasks` and `models.gpt_tasks`.
 
-Not here: metrics (see `measure`), finding the best span (see `generation`).
+Not here: metrics, finding the best span (see `measure`).
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -98,6 +98,19 @@ def in_batch_negatives(one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], s
     """
     places = torch.arange(len(one), device=one.device)
     return mean_terms(cross_entropy(scale * similarity(one, other), places, reduction="none"))
+
+
+def label_and_language(model: Callable, batch: Batch, lm_weight: float = 0.5) -> Terms:
+    """GPT-1's loss: the label's cross-entropy and, weighted, that of the inputs' own next tokens.
+
+    Radford et al. 2018, equation 5, where both are sums; here each is a mean, over rows and over tokens. The model is
+    one of `models.gpt_tasks`, `mask` is True where there is a token, `labels` are (B,).
+    """
+    needs(batch, "ids", "mask", "labels")
+    ids, mask = batch["ids"], batch["mask"]
+    output = model(ids, mask)
+    language = token_terms(output.tokens[..., :-1, :], ids.masked_fill(~mask, IGNORED)[..., 1:])
+    return _class_terms(output.labels, batch["labels"]).plus(language, lm_weight)
 
 
 def _class_terms(logits: Float[Tensor, "B L"], labels: Int[Tensor, "B"]) -> Terms:

@@ -10,7 +10,8 @@ import transformers
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
 from reference_impl.models.gpt_tasks import (GPTForMultipleChoice, GPTForSequenceClassification,  # noqa: E402
-                                             GPTForSimilarity, Markers, TaskOutput, fine_tuning_loss, with_markers)
+                                             GPTForSimilarity, Markers, TaskOutput, with_markers)
+from reference_impl.objectives.task_losses import label_and_language  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 
 TINY = [
@@ -55,7 +56,8 @@ def test_multiple_choice_with_the_auxiliary_loss_is_transformers(wide, parity, r
     given = ours(ids, mask)
     parity.assert_close(given.labels, output.mc_logits)
     parity.assert_close(given.tokens, output.logits)
-    parity.assert_same_gradients(ours, theirs, fine_tuning_loss(given, right, ids, mask),
+    batch = {"ids": ids, "mask": mask, "labels": right}
+    parity.assert_same_gradients(ours, theirs, label_and_language(ours, batch).mean,
                                  output.mc_loss + 0.5 * output.loss)
     parity.assert_same_state(ours, theirs)
 
@@ -85,11 +87,12 @@ def test_the_loss_is_the_tasks_and_half_the_language_models():
     # Two labels at 1/4 and 3/4; after token 0 come 1 at probability 1/8 and padding, which counts for nothing.
     output = TaskOutput(torch.tensor([[1.0, 3.0]]).log(), torch.tensor([[[7.0, 1.0], [1.0, 9.0], [5.0, 5.0]]]).log())
     ids, mask = torch.tensor([[0, 1, 1]]), torch.tensor([[True, True, False]])
+    batch = {"ids": ids, "mask": mask, "labels": torch.tensor([0])}
     task, language = math.log(4), math.log(8)
     for weight, expected in ((0.5, task + 0.5 * language), (0.0, task), (2.0, task + 2 * language)):
-        loss = fine_tuning_loss(output, torch.tensor([0]), ids, mask, lm_weight=weight)
+        loss = label_and_language(lambda *_: output, batch, weight).mean
         torch.testing.assert_close(loss.item(), expected, rtol=1e-6, atol=0)
-    torch.testing.assert_close(fine_tuning_loss(output, torch.tensor([0]), ids, mask).item(), task + 0.5 * language)
+    torch.testing.assert_close(label_and_language(lambda *_: output, batch).mean.item(), task + 0.5 * language)
 
 
 def test_markers_are_three_new_rows_and_change_nothing_else(ragged):
