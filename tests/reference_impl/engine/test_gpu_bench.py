@@ -29,8 +29,9 @@ sys.exit(gpu.main())
 
 
 def test_it_starts_and_serves_with_torch_triton_and_numpy_alone():
-    done = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT,
-                          env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"})
+    quiet = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, timeout=120, check=False,
+                          cwd=ROOT, env=quiet)
     assert done.stdout.splitlines()[:1] == ["['jaxtyping', 'regex', 'safetensors'] True"], done.stderr
     assert done.returncode == 2 and "no GPU" in done.stdout and "no record was written" in done.stdout
 
@@ -44,8 +45,9 @@ def gpu_engine():
 
 
 def test_the_bound_by_hand(gpu_engine):
-    config = replace(gpu_engine.QWEN3, num_layers=3, num_kv_heads=2, head_dim=10)  # 2 * 3 * 2 * 10 * 2 = 240 bytes a token
-    # The first reads 5 and 6 tokens, the second 2; three steps read 1,000 bytes of weights.
+    config = replace(gpu_engine.QWEN3, num_layers=3, num_kv_heads=2, head_dim=10)
+    # A token has 2 * 3 * 2 * 10 * 2 = 240 bytes. The first answer's second and third token read contexts of 5 and 6, the
+    # second answer's second token one of 2; three steps read 1,000 bytes of weights each.
     assert gpu_engine.bound_seconds([([0] * 4, 3), ([0], 2)], config, 1000, 100.0) == (3000 + (5 + 6 + 2) * 240) / 100
 
 
