@@ -102,10 +102,10 @@ class Engine:
         wrong = next((id for id in prompt if not 0 <= id < vocab_size), None)
         if wrong is not None:
             raise ValueError(f"the prompt has id {wrong}, but the vocabulary has {vocab_size} tokens")
-        named = [*params.logit_bias, *(params.allowed_token_ids or ())]
-        if named and max(named) >= vocab_size:
-            raise ValueError(f"logit_bias or allowed_token_ids has id {max(named)}, but the vocabulary has "
-                             f"{vocab_size} tokens")
+        for name in ("logit_bias", "allowed_token_ids", "stop_token_ids"):
+            largest = max(getattr(params, name) or (), default=0)
+            if largest >= vocab_size:
+                raise ValueError(f"{name} has id {largest}, but the vocabulary has {vocab_size} tokens")
         self.scheduler.check_request(prompt, params)
         Stopping(params, self.eos_ids, self.tokenizer)
 

@@ -61,6 +61,7 @@ class SamplingRequest(Asked):
     top_p: Annotated[float, Field(gt=1e-6, le=1)] = 1.0
     top_k: Annotated[int, Field(ge=-1, lt=2 ** 31)] = 0
     min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
+    typical_p: Annotated[float, Field(gt=1e-6, le=1)] = 1.0
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] = 0.0
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] = 0.0
     repetition_penalty: Annotated[float, Field(ge=0.01, le=100)] = 1.0
@@ -68,6 +69,9 @@ class SamplingRequest(Asked):
     seed: Annotated[int, Field(ge=0, lt=2 ** 63)] | None = None
     n: Count = 1
     stop: StopString | Annotated[list[StopString], Field(max_length=16, fail_fast=True)] | None = None
+    stop_token_ids: Annotated[list[Id], Field(max_length=16, fail_fast=True)] = []
+    allowed_token_ids: Annotated[list[Id], Field(min_length=1, max_length=1024, fail_fast=True)] | None = None
+    min_tokens: Annotated[int, Field(ge=0, lt=2 ** 31)] = 0
     ignore_eos: bool = False
     stream: bool = False
     stream_options: StreamOptions | None = None
@@ -79,7 +83,9 @@ class SamplingRequest(Asked):
         if wrong := next((key for key in self.logit_bias if not (key.isascii() and key.isdigit())), None):
             raise ValueError(f"logit_bias has the key {wrong!r}: a token's id is expected")
         return SamplingParams(temperature=0 if self.temperature < NEARLY_GREEDY else self.temperature,
-                              top_p=self.top_p, top_k=self.top_k, min_p=self.min_p,
+                              top_p=self.top_p, top_k=self.top_k, min_p=self.min_p, typical_p=self.typical_p,
+                              stop_token_ids=tuple(self.stop_token_ids), min_tokens=self.min_tokens,
+                              allowed_token_ids=self.allowed_token_ids and tuple(self.allowed_token_ids),
                               presence_penalty=self.presence_penalty, frequency_penalty=self.frequency_penalty,
                               repetition_penalty=self.repetition_penalty, seed=self.seed, n=self.n, stop=tuple(stop),
                               logit_bias={int(key): value for key, value in self.logit_bias.items()},

@@ -224,7 +224,9 @@ def test_a_request_whose_logits_are_no_numbers_ends_alone(model, monkeypatch):
     ([97], {}, "id 97, but the vocabulary has 97"),
     ([-1], {}, "id -1"),
     ([1] * 60, {"max_tokens": 5}, "65 together, but this model is served with 64"),
-    ([1], {"logit_bias": {200: 1.0}}, "id 200"),
+    ([1], {"logit_bias": {200: 1.0}}, "logit_bias has id 200"),
+    ([1], {"allowed_token_ids": (3, 97)}, "allowed_token_ids has id 97"),
+    ([1], {"stop_token_ids": (97,), "min_tokens": 2}, "stop_token_ids has id 97"),
     ([1], {"stop": ("x",)}, "give a tokenizer"),
     ("text", {}, "no tokenizer"),
 ])

@@ -38,7 +38,8 @@ def wrong(field, value):
     *[wrong("logit_bias", value) for value in ({"5": 101}, {"5": "x"}, [5], {str(i): 1 for i in range(2000)})],
     *[wrong(name, value) for name, value in (
         ("presence_penalty", 3), ("frequency_penalty", -3), ("repetition_penalty", 0), ("repetition_penalty", 1e300),
-        ("min_p", 2), ("top_k", -2), ("top_k", 2 ** 40), ("echo", True), ("stream", "yes"), ("model", 5),
+        ("min_p", 2), ("typical_p", 0), ("min_tokens", -1), ("stop_token_ids", [-1]), ("allowed_token_ids", []),
+        ("top_k", -2), ("top_k", 2 ** 40), ("echo", True), ("stream", "yes"), ("model", 5),
         ("stream_options", {"unknown": 1}), ("temprature", 0), ("best_of", 3))],
     pytest.param("/v1/completions", {"model": "tiny"}, "prompt", id="no prompt"),
     pytest.param("/v1/chat/completions", {**CHAT, "messages": []}, "messages", id="no message"),
@@ -69,6 +70,9 @@ def test_a_wrong_field_is_named(running, path, body, param):
     b'{"model": "tiny", "prompt": "a", "logit_bias": {"5": -Infinity}}',
     b'{"model": "tiny", "prompt": "a", "logit_bias": {"five": 1}}',
     b'{"model": "tiny", "prompt": "a", "logit_bias": {"99999": 1}}',
+    b'{"model": "tiny", "prompt": "a", "allowed_token_ids": [99999]}',
+    b'{"model": "tiny", "prompt": "a", "stop_token_ids": [99999], "min_tokens": 2}',
+    b'{"model": "tiny", "prompt": "a", "min_tokens": 500}',
     b'{"model": "tiny", "prompt": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     b'{"model": "tiny", "prompt": []}', b'{"model": "tiny", "prompt": ""}', b'{"model": "tiny", "prompt": [400]}',
 ], ids=lambda content: repr(content[:60]))

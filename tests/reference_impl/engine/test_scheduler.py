@@ -1,12 +1,13 @@
 """The policy by cases, and by a machine of states that looks for a run of events which breaks it."""
 import pytest
-from hypothesis import settings
+from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence, Status
+from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 
 
@@ -159,7 +160,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
                               patience=20)
-        self.requests = []
+        self.requests, self.trace = [], Trace()
 
     @rule(num_prompt=st.integers(1, 9), max_tokens=st.integers(1, 7), n=st.integers(1, 3),
           priority=st.integers(0, 1), first_id=st.integers(0, 1))
@@ -183,7 +184,10 @@ class Machine(RuleBasedStateMachine):
                    for p in range(s.num_computed_tokens, s.num_computed_tokens + count)]
         assert len(set(written)) == len(written), "two tokens go into one slot"
         assert all(self.scheduler.blocks.ref_counts[block] == 1 for block, _ in written), "a shared block is written"
+        running = set(self.scheduler.running)
         compute(self.scheduler, step)
+        self.trace.record(step, running - set(self.scheduler.running), self.scheduler.waiting, self.scheduler.running,
+                          self.scheduler.blocks)
 
     @precondition(lambda self: self.requests)
     @rule(which=st.integers(0, 1000))
@@ -195,12 +199,15 @@ class Machine(RuleBasedStateMachine):
         self.scheduler.check()
 
     def teardown(self):
-        for _ in range(600):
-            if not self.scheduler.has_work:
-                break
-            self.step()
-        assert not self.scheduler.has_work, "a request starves"
-        assert self.scheduler.blocks.num_free_blocks == 9
+        try:
+            for _ in range(600):
+                if not self.scheduler.has_work:
+                    break
+                self.step()
+            assert not self.scheduler.has_work, "a request starves"
+            assert self.scheduler.blocks.num_free_blocks == 9
+        finally:
+            note(self.trace.draw())  # hypothesis prints it for the shortest run that fails
 
 
 TestMachine = Machine.TestCase
