@@ -4,8 +4,7 @@
 
 The model of `gpt.py` knows the King James Bible. The domain is the definitions of a dictionary (Open English WordNet).
 Every way sees the same batches in the same order. Measured on held-out definitions, and on held-out scripture: what was
-learnt, and what was forgotten. LoRA stands at the ranks below, each with a learning rate from a short search that the
-record shows.
+learnt, and what was forgotten. Learning rates are first guesses, one for each way; none was searched for.
 """
 import argparse
 import os

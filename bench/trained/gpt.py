@@ -2,7 +2,7 @@
 
     python bench/trained/gpt.py [--steps 1200]        about four minutes on one core
 
-GPT-2's block at a two-hundredth of its size: 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside
+GPT-2's block with 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside
 it stand n-gram models of the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is compared in bits
 per byte, which do not depend on the vocabulary. The trained model is kept for the scripts that go on from it.
 """
