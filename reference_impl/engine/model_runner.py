@@ -36,7 +36,8 @@ class ModelRunner:
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
         """From now on replay steps in which all of up to max_num_seqs sequences decode. ValueError on a CPU."""
-        self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, -(-max_model_len // self.block_size))
+        max_blocks = -(-max_model_len // self.block_size)
+        self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, max_blocks)
 
     @torch.inference_mode()
     def run(self, step: Step) -> list[Float[Tensor, "_ V"] | None]:

@@ -59,6 +59,7 @@ def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | N
     p[i] is the model's distribution after i guesses, so there is one row more than guesses. Without q each guess
     counts as drawn with certainty. Without a generator every p is all on one token, and nothing is drawn.
     """
+    p = p.cpu()  # generators of requests are the CPU's, wherever the model is
     if generator is None:
         best = p.argmax(-1).tolist()
         kept = next((i for i, guess in enumerate(draft.ids) if guess != best[i]), len(draft.ids))
@@ -130,8 +131,9 @@ class DraftProposer:
         for _ in range(count):
             for layer in cache:
                 layer.length = known
-            logits = self.model(torch.tensor([ids[known:]]), cache=cache)[:, -1]
-            q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0]
+            unread = torch.tensor([ids[known:]], device=self.model.embedding.weight.device)
+            logits = self.model(unread, cache=cache)[:, -1]
+            q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0].cpu()
             known = len(ids)
             drawn.append(q)
             ids.append(int(q.argmax()) if generator is None else int(torch.multinomial(q, 1, generator=generator)))
