@@ -1,9 +1,11 @@
 """A tiny LLaMA in a folder, as `transformers` and `tokenizers` write one, and servers on it, each in a thread."""
+import asyncio
 import contextlib
 import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
@@ -34,6 +36,15 @@ def wait_until(condition, what):
     while not condition():
         assert time.monotonic() < end, f"never happened: {what}"
         time.sleep(0.01)
+
+
+@pytest.fixture(scope="session")
+def run():
+    """Runs a coroutine function in a thread of its own: other tests' browser leaves a loop running in this one."""
+    def in_thread(main):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: asyncio.run(main())).result()
+    return in_thread
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ async def idle(engine):
     assert engine.blocks.num_free_blocks == engine.blocks.num_blocks
 
 
-def test_a_stream_brings_what_the_engine_says_alone(engine, tiny):
+def test_a_stream_brings_what_the_engine_says_alone(engine, tiny, run):
     params = SamplingParams(max_tokens=12, n=2, seed=3)
     prompts = [[5, 6, 7], [8] * 30]
     alone = [[completion.ids for completion in each] for each in engine.generate(prompts, params)]
@@ -40,13 +40,13 @@ def test_a_stream_brings_what_the_engine_says_alone(engine, tiny):
         async with AsyncEngine(engine) as serving:
             return await asyncio.gather(*(read(serving.stream(str(i), prompt, params))
                                           for i, prompt in enumerate(prompts)))
-    for outputs, expected in zip(asyncio.run(main()), alone, strict=True):
+    for outputs, expected in zip(run(main), alone, strict=True):
         said = [[token.id for output in outputs if output.index == i for token in output.tokens] for i in range(2)]
         assert said == expected
 
 
 @pytest.mark.parametrize("way", ["closed", "cancelled"])
-def test_a_stream_that_is_left_is_aborted(engine, way):
+def test_a_stream_that_is_left_is_aborted(engine, way, run):
     async def main():
         async with AsyncEngine(engine) as serving:
             stream = serving.stream("long", [5, 6, 7], LONG)
@@ -63,10 +63,10 @@ def test_a_stream_that_is_left_is_aborted(engine, way):
             assert serving.num_requests == 0
             await idle(engine)
             assert len(await read(serving.stream("after", [5], SamplingParams(max_tokens=3, ignore_eos=True)))) == 3
-    asyncio.run(main())
+    run(main)
 
 
-def test_time_is_up_even_for_a_reader_that_finds_outputs_whenever_it_comes(engine):
+def test_time_is_up_even_for_a_reader_that_finds_outputs_whenever_it_comes(engine, run):
     async def main():
         async with AsyncEngine(engine) as serving:
             with pytest.raises(TimeoutError):
@@ -77,10 +77,10 @@ def test_time_is_up_even_for_a_reader_that_finds_outputs_whenever_it_comes(engin
                     await anext(stream)
                     await asyncio.sleep(0.05)
             await idle(engine)
-    asyncio.run(main())
+    run(main)
 
 
-def test_what_the_engine_refuses_is_raised_in_the_stream(engine):
+def test_what_the_engine_refuses_is_raised_in_the_stream(engine, run):
     async def main():
         async with AsyncEngine(engine) as serving:
             with pytest.raises(ValueError, match="vocabulary"):
@@ -89,10 +89,10 @@ def test_what_the_engine_refuses_is_raised_in_the_stream(engine):
             await anext(first)
             assert serving.num_requests == 1 and serving.is_healthy
             await first.aclose()
-    asyncio.run(main())
+    run(main)
 
 
-def test_a_failure_in_a_step_reaches_all_streams_and_those_to_come(engine, caplog):
+def test_a_failure_in_a_step_reaches_all_streams_and_those_to_come(engine, caplog, run):
     async def main():
         async with AsyncEngine(engine) as serving:
             streams = [serving.stream(str(i), [5], LONG) for i in range(3)]
@@ -106,11 +106,11 @@ def test_a_failure_in_a_step_reaches_all_streams_and_those_to_come(engine, caplo
             with pytest.raises(EngineStopped):
                 await read(serving.stream("late", [5], LONG))
     with caplog.at_level(logging.ERROR):
-        asyncio.run(main())
+        run(main)
     assert "TypeError" in caplog.text  # the reason stands in the log
 
 
-def test_who_still_waits_when_the_engine_is_stopped_is_told(engine):
+def test_who_still_waits_when_the_engine_is_stopped_is_told(engine, run):
     async def main():
         async with AsyncEngine(engine) as serving:
             stream = serving.stream("long", [5], LONG)
@@ -119,4 +119,4 @@ def test_who_still_waits_when_the_engine_is_stopped_is_told(engine):
             with pytest.raises(EngineStopped, match="shutting down"):
                 await read(stream)
         assert not serving.is_healthy
-    asyncio.run(main())
+    run(main)

@@ -19,7 +19,7 @@ class Hung:
 
 
 @pytest.mark.parametrize("when", ["before it begins", "while it writes"])
-def test_a_stream_is_closed_at_once_when_its_client_has_gone(when):
+def test_a_stream_is_closed_at_once_when_its_client_has_gone(when, run):
     closed = []
 
     async def pieces():
@@ -41,10 +41,10 @@ def test_a_stream_is_closed_at_once_when_its_client_has_gone(when):
                 await asyncio.Event().wait()  # the reader's side is full
         await EventStream(generator)({"type": "http", "asgi": {"spec_version": "2.3"}}, client.receive, send)
         assert closed  # the generator is still held here: nothing but the response can have closed it
-    asyncio.run(main())
+    run(main)
 
 
-def test_work_for_a_client_that_has_gone_is_cancelled():
+def test_work_for_a_client_that_has_gone_is_cancelled(run):
     ended = []
 
     async def work():
@@ -60,10 +60,10 @@ def test_work_for_a_client_that_has_gone_is_cancelled():
             await unless_hung_up(client, work())
         assert refused.value.status == 499 and ended
         assert len(asyncio.all_tasks()) == 1
-    asyncio.run(main())
+    run(main)
 
 
-def test_an_error_in_the_work_is_raised_and_nobody_listens_any_longer():
+def test_an_error_in_the_work_is_raised_and_nobody_listens_any_longer(run):
     async def work():
         raise ApiError(503, "no engine")
 
@@ -71,4 +71,4 @@ def test_an_error_in_the_work_is_raised_and_nobody_listens_any_longer():
         with pytest.raises(ApiError, match="no engine"):
             await unless_hung_up(Hung(), work())
         assert len(asyncio.all_tasks()) == 1
-    asyncio.run(main())
+    run(main)
