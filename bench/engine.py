@@ -110,6 +110,18 @@ def by_engine(model: Llama, work: list[Job], max_num_seqs: int) -> list[list[int
     return list(said.values())
 
 
+def steps(work: list[Job], batch_size: int) -> dict[str, float]:
+    """Decoding steps of static batches and of batches that are filled up as sequences end: what the engine can gain
+    at most where a step costs both the same. It hangs on the mix of lengths."""
+    static = sum(max(n for _, n in work[start:start + batch_size]) for start in range(0, len(work), batch_size))
+    queue, running, continuous = [n for _, n in work], [], 0
+    while queue or running:
+        running += [queue.pop(0) for _ in range(min(batch_size - len(running), len(queue)))]
+        running = [left - 1 for left in running if left > 1]
+        continuous += 1
+    return {"requests": len(work), "static": static, "continuous": continuous, "ratio": round(static / continuous, 3)}
+
+
 def timed(function, *arguments) -> tuple[float, list[list[int]]]:
     """Seconds and result."""
     started = time.perf_counter()
@@ -121,7 +133,8 @@ def speed(name: str, model: Llama, work: list[Job], batch_size: int, repetitions
     """Tokens a second by each of the three, in turn; the same tokens by all, or the bench stops."""
     other, tokens = theirs_of(model), sum(n for _, n in work)
     rates: dict[str, list[float]] = {"engine": [], "transformers": [], "static": []}
-    for _ in range(repetitions):
+    for number in range(repetitions):
+        print(f"{name}: {number + 1} of {repetitions}", flush=True)
         seconds, ours = timed(by_engine, model, work, batch_size)
         rates["engine"].append(tokens / seconds)
         for rival, result in (("transformers", timed(by_transformers, other, work, batch_size)),
@@ -234,8 +247,10 @@ def main() -> None:
     torch.manual_seed(0)
     small = Llama(SMALL).eval()
     store_by_longer_side(small)
-    rows = speed("4 layers x 256", small, jobs(args.requests, SMALL.vocab_size, 8, 128), 8, args.repetitions)
-    counts = {"kv_waste": {str(size): round(waste(size), 4) for size in (16, 256)},
+    work = jobs(args.requests, SMALL.vocab_size, 8, 128)
+    rows = speed("4 layers x 256", small, work, 8, args.repetitions)
+    counts = {"steps": {"4 layers x 256": steps(work, 8)},
+              "kv_waste": {str(size): round(waste(size), 4) for size in (16, 256)},
               "shared_system_prompt_tokens_read": shared_prompt(small), "chunked_prefill_by_budget": chunked(small)}
     print(counts)
     if args.small_only:
@@ -244,7 +259,9 @@ def main() -> None:
     file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
     smollm2 = from_gguf(Llama, file.path)
     store_by_longer_side(smollm2)
-    rows += speed("SmolLM2-135M", smollm2, jobs(args.requests // 3, 40_000, 8, 64), 8, args.repetitions)
+    work = jobs(args.requests, 40_000, 4, 64)
+    rows += speed("SmolLM2-135M", smollm2, work, 8, args.repetitions)
+    counts["steps"]["SmolLM2-135M"] = steps(work, 8)
     counts["speculative_ngram_SmolLM2"] = speculative(smollm2, tokenizer_from_metadata(file.metadata), args.repetitions)
     save("engine", rows, versions=("torch", "transformers"), counts=counts)
 
