@@ -1,5 +1,6 @@
 """`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
 import argparse
+import contextlib
 import ipaddress
 import os
 import signal
@@ -122,14 +123,20 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
-        print(flush=True)  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
+        _say_at_the_end("")  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
     finally:
         signal.signal(signal.SIGTERM, before)
         if args.trace:
             engine.trace.save(args.trace)
-            print(f"trace of {len(engine.trace.rows):,} steps: {args.trace}", flush=True)
-    print("course serve: ended", flush=True)
+            _say_at_the_end(f"trace of {len(engine.trace.rows):,} steps: {args.trace}")
+    _say_at_the_end("course serve: ended")
     return 0
+
+
+def _say_at_the_end(line: str) -> None:
+    """Print, though the program that started the server and read its lines may have gone first."""
+    with contextlib.suppress(BrokenPipeError):
+        print(line, flush=True)
 
 
 def _as_ctrl_c(*_) -> None:
