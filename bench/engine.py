@@ -1,6 +1,6 @@
 """The engine against static batches: requests of mixed lengths, the same tokens, one torch thread.
 
-    python bench/engine.py [--repetitions 5] [--requests 32] [--small-only]
+    python bench/engine.py [--repetitions 5] [--requests 48] [--small-only]
 
 Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until its longest answer
 is done; our own `generate` on the same batches. All produce the same numbers of tokens a request (greedy, no stop), and

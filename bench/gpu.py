@@ -1,15 +1,15 @@
 """Everything that needs a GPU: correctness of all kernels in bfloat16, then each GPU row of the performance table.
 
-    python bench/gpu.py            under ten minutes on a Hopper; writes bench/results/gpu.json
+    python bench/gpu.py            meant to take under ten minutes; writes bench/results/gpu.json
 
 It needs torch 2.11 or newer, Triton 3.6 or newer and numpy; for what else the package imports there are stand-ins (see
-`gpu_stand_ins`). Without a GPU it says so, writes nothing and exits with status 2.
+`gpu_stand_ins`). Without a GPU it says so, writes nothing and exits with status 77, which nothing else gives.
 
-Times are taken by CUDA events around enough calls to fill 20 ms, five or more repetitions, ours and the rival's in
-turn. Rivals: FlashAttention-2 and cuDNN as torch's SDPA runs them, the copy of a large tensor, the peak of dense
-bfloat16 products that NVIDIA gives for Hopper; nanoGPT and nano-vllm, if the folder that W2S_RIVALS names (else
-/opt/rivals) has nanogpt/model.py and nano-vllm/nanovllm/. If not, the record says so under "not_measured", and their
-rows have the share of the bound alone.
+Times of kernels and training are taken by CUDA events around enough calls to fill 20 ms, five or more repetitions,
+ours and the rival's in turn; the engine's by the wall clock, as many runs as its time allows. Rivals: FlashAttention-2
+and cuDNN as torch's SDPA runs them, the copy of a large tensor, the peak of dense bfloat16 products that NVIDIA gives
+for Hopper; nanoGPT and nano-vllm, if the folder that W2S_RIVALS names (else /opt/rivals) has nanogpt/model.py and
+nano-vllm/nanovllm/. If not, the record says so under "not_measured", and their rows have the share of the bound alone.
 """
 import itertools
 import os
@@ -201,7 +201,7 @@ def main() -> int:
     """Correctness first: a fast wrong kernel is no row. Returns the exit status."""
     if not torch.cuda.is_available():
         print("no GPU: torch.cuda.is_available() is False here. Nothing was measured and no record was written.")
-        return 2
+        return 77
     torch.manual_seed(0)
     begun = time.time()
     errors = check_ladder() | check_attention()
@@ -212,21 +212,23 @@ def main() -> int:
           f"{max(errors.values()):.4f}, median {statistics.median(errors.values()):.4f}; {time.time() - begun:.0f} s")
     if wrong:
         return 1
-    rows, failed = [], []
+    rows, failed, crashed = [], [], []
     for part in (flash_rows, lambda: [varlen_row()], memory_rows, lambda: training_rows(RIVALS, failed),
                  lambda: engine_rows(RIVALS, failed)):
         try:
             rows += part()
         except Exception as problem:  # say, a backend that this torch lacks: the other parts are measured all the same
-            failed.append(repr(problem)[:300])
+            crashed.append(repr(problem)[:300])
         torch.cuda.empty_cache()  # what follows may need it in other pieces
         print(f"{time.time() - begun:.0f} s")
     save("gpu", rows, ("torch", "triton", "numpy"), gpu=torch.cuda.get_device_name(),
          seconds=round(time.time() - begun), errors={name: round(value, 5) for name, value in errors.items()},
-         stand_ins=STAND_INS, not_measured=failed)
+         stand_ins=STAND_INS, not_measured=failed, crashed=crashed)
     for words in failed:
         print(f"not measured: {words}")
-    return 0
+    for words in crashed:
+        print(f"CRASHED: {words}")
+    return 1 if crashed else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The peak memory of one training step: our GPT against transformers' GPT-2 of the same configuration, fp32 on a CPU.
 
-    python bench/memory.py
+    python bench/memory.py [--repetitions 3]
 
 Each model runs in a process of its own: forward, loss over all tokens, backward, AdamW, twice, so that the optimiser's
 moments are there in the second. "Tensors" is the most bytes of new memory alive at once inside the two steps, beyond
@@ -65,7 +65,7 @@ def measure(side: str, how: str) -> int:
 def main() -> None:
     """Measure in processes of their own, in turn, and write bench/results/memory.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--measure", nargs=2, metavar=("SIDE", "HOW"), help="one measurement, in this process")
     args = parser.parse_args()
     if args.measure:

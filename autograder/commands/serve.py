@@ -1,6 +1,7 @@
 """`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
 import argparse
 import contextlib
+import errno
 import ipaddress
 import os
 import signal
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       "which `course fetch smollm2` brings")
     what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
     what.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32",
-                      help="of weights and cache (default: float32, the fastest on most CPUs)")
+                      help="of weights and cache (default: float32)")
     what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
                       "`course fetch minilm` has brought it)")
     where = parser.add_argument_group("where, and to whom")
@@ -63,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     memory.add_argument("--max-model-len", type=int, metavar="N", help="tokens of one text, prompt and answer "
                         "(default: what model and cache allow)")
     memory.add_argument("--speculate", type=int, default=0, metavar="N", help="guess up to N tokens a step by looking "
-                        "where the last ones stood before; what is said does not change (default: 0)")
+                        "where the last ones stood before; greedy answers do not change, sampled ones keep their "
+                        "distribution (default: 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE",
                         help="at the end, write what each of the last 10,000 steps did as JSON")
 
@@ -75,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE} or --api-key, or say --open-to-all")
     if not 0 <= args.port < 65536:
         raise CourseError(f"--port is {args.port}: give 0 to 65535")
+    if args.trace and not args.trace.absolute().parent.is_dir():
+        raise CourseError(f"--trace {args.trace}: there is no folder {args.trace.absolute().parent}")
     listening = _listen(args.host, args.port)  # before the model is loaded: it takes seconds to hear of a taken port
     try:
         return _serve(args, api_key, listening)
@@ -97,8 +101,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise CourseError(f"can't listen at {host} port {port} ({error.strerror or error}): is another server there? "
-                          "give another --port") from None
+        remedy = "is another server there? give another --port" if error.errno == errno.EADDRINUSE else \
+            "give another --host or --port"
+        raise CourseError(f"can't listen at {host} port {port} ({error.strerror or error}): {remedy}") from None
     return listening
 
 
@@ -127,8 +132,11 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     finally:
         signal.signal(signal.SIGTERM, before)
         if args.trace:
-            engine.trace.save(args.trace)
-            _say_at_the_end(f"trace of {len(engine.trace.rows):,} steps: {args.trace}")
+            try:
+                engine.trace.save(args.trace)
+                _say_at_the_end(f"trace of {len(engine.trace.rows):,} steps: {args.trace}")
+            except OSError as error:
+                print(f"course serve: the trace can't be written: {error}", file=sys.stderr)
     _say_at_the_end("course serve: ended")
     return 0
 
@@ -155,18 +163,19 @@ def _engine(args: argparse.Namespace):
     if args.speculate < 0:
         raise CourseError(f"--speculate is {args.speculate}: give 0 or more")
     loaded = load(args.model, DTYPES[args.dtype])
-    block = ModelRunner(loaded.model, 1, args.block_size).cache.bytes_per_block
-    num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
-    longest = min(loaded.model.config.max_position_embeddings, num_blocks * args.block_size)
-    if longest < 2:
-        raise CourseError(f"--cache-mb {args.cache_mb} holds no block of {block:,} bytes: give more")
     try:
+        block = ModelRunner(loaded.model, 1, args.block_size).cache.bytes_per_block
+        num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
+        longest = min(loaded.model.config.max_position_embeddings, num_blocks * args.block_size)
+        if longest < 2:
+            given = f"--num-blocks {args.num_blocks}" if args.num_blocks else f"--cache-mb {args.cache_mb or 512}"
+            raise CourseError(f"{given} holds fewer than two tokens, in blocks of {block:,} bytes: give more")
         limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest)
         config = EngineConfig(num_blocks, args.block_size, num_speculative_tokens=args.speculate, scheduler=limits,
                               trace_steps=10_000 if args.trace else 1)
         return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
                               NgramProposer() if args.speculate else None)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # torch's word for memory that is not there is a RuntimeError
         raise LoadingError(str(error)) from error
 
 

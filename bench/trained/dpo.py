@@ -1,6 +1,6 @@
 """Move a preference by DPO: teach the small GPT to end its verses sooner, from pairs alone.
 
-    python bench/trained/dpo.py [--steps 60]        after gpt.py; about three minutes on one core
+    python bench/trained/dpo.py [--steps 60]        after gpt.py; minutes on one core
 
 The preference is known: of two continuations of the same verse the one that ends sooner is preferred. Nothing tells the
 model so but the pairs, which it has sampled itself (Rafailov et al. 2023, section 4). Measured on prompts that no pair
@@ -106,11 +106,12 @@ def main() -> None:
     before, started = measure(), time.process_time()
     config = TrainingConfig(num_steps=args.steps, learning_rate=args.learning_rate, warmup_steps=5, weight_decay=0.0)
     result = train(model, lambda m, batch: dpo(m, batch, BETA), batches, config)
+    seconds = time.process_time() - started
     found = {"before": before, "after": measure()}
     print(found)
     save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, learning_rate=args.learning_rate,
          beta=BETA, pairs=len(pairs),
-         held_out_pairs=len(held_pairs), block=BLOCK, cpu_seconds=round(time.process_time() - started),
+         held_out_pairs=len(held_pairs), block=BLOCK, cpu_seconds=round(seconds),
          loss={"first": round(result.history[0]["loss"], 4), "last": round(result.history[-1]["loss"], 4)}, **found)
 
 

@@ -57,7 +57,7 @@ def bits_per_byte(model: nn.Module, tokens: Tensor, num_bytes: int) -> float:
 
 def load_trained() -> tuple[GPT, ByteLevelBPE]:
     """The model that this script has trained, and its tokenizer."""
-    if not (folder(NAME) / "model.safetensors").is_file():
+    if not all((folder(NAME) / file).is_file() for file in ("model.safetensors", f"bpe-{VOCAB_SIZE}.json")):
         raise SystemExit("there is no trained GPT yet: run `python bench/trained/gpt.py` first")
     model = GPT(CONFIG)
     load_hugging_face(model, read_weights(folder(NAME)))

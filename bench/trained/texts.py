@@ -4,7 +4,6 @@ A text is cut in two by pieces of about a hundredth, not line by line: what is h
 that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
 """
 import json
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,14 +23,6 @@ def folder(name: str) -> Path:
 def scripture() -> str:
     """The King James Bible, one verse a line."""
     return corpora.load("kjv")
-
-
-def code() -> str:
-    """Python's standard library of this interpreter, module after module, tests left out."""
-    root = Path(sys.modules["os"].__file__).parent
-    files = sorted(file for file in root.rglob("*.py")
-                   if not {"test", "tests", "site-packages", "idlelib", "lib2to3"} & set(file.relative_to(root).parts))
-    return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
 
 
 def definitions() -> str:

@@ -130,4 +130,4 @@ def allow_connections(count: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return count if soft == resource.RLIM_INFINITY else min(count, soft - OTHER_DESCRIPTORS)
+    return count if soft == resource.RLIM_INFINITY else max(1, min(count, soft - OTHER_DESCRIPTORS))

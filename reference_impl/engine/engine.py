@@ -1,7 +1,7 @@
 """The engine: requests in, tokens out, one step at a time.
 
     engine = Engine(model, EngineConfig(num_blocks=512), tokenizer)
-    engine.add_request("once", "Once upon a time", SamplingParams(max_tokens=20))
+    engine.add_request("Once upon a time", SamplingParams(max_tokens=20))
     while engine.has_work:
         for output in engine.step():
             print(output.text, end="")
@@ -10,7 +10,8 @@ A step: the scheduler says what to compute, the runner gives logits, each sequen
 samples the next, blocks are made known, and who is done leaves (Kwon et al. 2023, section 4 and figure 4).
 
 What comes out does not depend on who else is served: every sequence has its own random numbers, its own penalties and
-its own stop strings.
+its own stop strings. (With guesses that holds for greedy answers; sampled ones keep their distribution, see
+`speculative`.)
 
 Not here: several GPUs, adapters, pictures.
 """

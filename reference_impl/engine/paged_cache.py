@@ -3,7 +3,7 @@
 Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what; here blocks are written, copied
 and attended to. The tokens of all sequences of a step come end to end as one row, so no token is padding.
 
-Not here: the attention itself, which is in `kernels.paged_decode`, and the decisions.
+Not here: the attention itself, which is in `kernels.paged_decode` and `kernels.paged_prefill`, and the decisions.
 """
 from dataclasses import dataclass
 

@@ -51,28 +51,32 @@ class Sampling:
 
         None are said, an empty list, where logits allow no choice: they are no numbers, or all is forbidden.
         """
-        try:
-            return self._choose(rows, drafts)
-        except GenerationError:
-            if len(rows) == 1:
-                return [[]]
-            return [self.choose([row], drafts)[0] for row in rows]  # one request's trouble is its own
-
-    def _choose(self, rows: list[tuple[Sequence, Float[Tensor, "_ V"]]], drafts: Mapping[Sequence, Draft]
-                ) -> list[list[SampledToken]]:
-        said: dict[Sequence, list[SampledToken]] = {}
-        plain = [(sequence, logits) for sequence, logits in rows if len(logits) == 1]
-        if plain:
-            logits = torch.cat([row for _, row in plain])  # (B, V)
-            sequences = [sequence for sequence, _ in plain]
-            chosen = sample(self._processed(logits, sequences, [s.output_ids for s in sequences]),
-                            [self.generator(sequence) for sequence in sequences])
-            for i, (sequence, id) in enumerate(zip(sequences, chosen.tolist(), strict=True)):
-                said[sequence] = _report(sequence, logits[i:i + 1], [id])
+        said = self._plain([(sequence, logits) for sequence, logits in rows if len(logits) == 1])
         for sequence, logits in rows:
             if len(logits) > 1:
-                said[sequence] = self._verify(sequence, logits, drafts[sequence])
+                try:
+                    said[sequence] = self._verify(sequence, logits, drafts[sequence])
+                except GenerationError:
+                    said[sequence] = []
         return [said[sequence] for sequence, _ in rows]
+
+    def _plain(self, rows: list[tuple[Sequence, Float[Tensor, "1 V"]]]) -> dict[Sequence, list[SampledToken]]:
+        """One token for each, all together. If one has no choice, each alone: nothing was drawn yet."""
+        said: dict[Sequence, list[SampledToken]] = {}
+        if not rows:
+            return said
+        logits = torch.cat([row for _, row in rows])  # (B, V)
+        sequences = [sequence for sequence, _ in rows]
+        try:
+            chosen = sample(self._processed(logits, sequences, [s.output_ids for s in sequences]),
+                            [self.generator(sequence) for sequence in sequences])
+        except GenerationError:
+            if len(rows) == 1:
+                return {sequences[0]: []}
+            return {sequence: tokens for row in rows for sequence, tokens in self._plain([row]).items()}
+        for i, (sequence, id) in enumerate(zip(sequences, chosen.tolist(), strict=True)):
+            said[sequence] = _report(sequence, logits[i:i + 1], [id])
+        return said
 
     def _verify(self, sequence: Sequence, logits: Float[Tensor, "R V"], draft: Draft) -> list[SampledToken]:
         kept = Draft(draft.ids[:len(logits) - 1], draft.q)

@@ -10,7 +10,8 @@ The policy, all of it:
 2. Those that run are served in order of rank. If blocks are short, the one of lowest rank is preempted.
 3. If none was preempted, waiting ones are admitted in order of rank. If the first does not fit, none behind it may
    pass: else a long prompt would wait for ever.
-Who has the highest rank always runs, and each request fits into the pool alone (`add` sees to it): none starves.
+Of those that run, the one of highest rank is never preempted, and each request fits into the pool alone (`add` sees
+to it): none starves.
 """
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from reference_impl.engine.sequence import Sequence
 from reference_impl.generation.cache import PreallocatedCache
+from reference_impl.generation.sampling_params import GenerationError
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
 
@@ -78,7 +79,7 @@ def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | N
 class NgramProposer:
     """Find the last tokens earlier in the text and guess that what followed then follows now (prompt lookup).
 
-    It costs nothing, and is right where an answer repeats its prompt: summaries, code, corrections.
+    No model is asked, and it is right where an answer repeats its prompt: summaries, code, corrections.
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
@@ -133,11 +134,14 @@ class DraftProposer:
                 layer.length = known
             unread = torch.tensor([ids[known:]], device=self.model.embedding.weight.device)
             logits = self.model(unread, cache=cache)[:, -1]
-            q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0].cpu()
+            try:
+                q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0].cpu()
+            except GenerationError:  # this model has no guess; the other is not to be held up by it
+                break
             known = len(ids)
             drawn.append(q)
             ids.append(int(q.argmax()) if generator is None else int(torch.multinomial(q, 1, generator=generator)))
-        return Draft(ids[sequence.num_tokens:], torch.stack(drawn))
+        return Draft(ids[sequence.num_tokens:], torch.stack(drawn)) if drawn else Draft([])
 
     def forget(self, sequence: Sequence) -> None:
         """Give up its cache."""

@@ -33,6 +33,8 @@ class Trace:
     """Rows, one a step; each is plain data that JSON can hold."""
 
     def __init__(self, longest: int = 10_000):
+        if longest < 1:
+            raise ValueError(f"trace_steps is {longest}: at least the last step is remembered")
         self.rows: deque[dict] = deque(maxlen=longest)  # a server runs for months
         self.num_steps = 0
 

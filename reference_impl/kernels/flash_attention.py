@@ -243,12 +243,12 @@ def flash_attention_varlen(q: Float[Tensor, "N H D"], k: Float[Tensor, "M K D"],
     if cu_seqlens_q.device.type == "cpu" and (int(cu_seqlens_q[-1]), int(cu_seqlens_k[-1])) != (len(q), len(k)):
         raise KernelError(f"cu_seqlens end at {int(cu_seqlens_q[-1])} and {int(cu_seqlens_k[-1])} but there are "
                           f"{len(q)} queries and {len(k)} keys: start at 0 and end at the number of tokens")
+    if not q.numel():
+        return q.clone()
     if backend == "sdpa":
         parts = [_sdpa(*(x.transpose(0, 1)[None] for x in (q[a], k[b], v[b])), causal, window, scale)[0].transpose(0, 1)
                  for a, b in _each(cu_seqlens_q, cu_seqlens_k)]
         return torch.cat(parts)
-    if not q.numel():
-        return q.clone()
     if max_seqlens is None:
         max_seqlens = int(cu_seqlens_q.diff().max()), int(cu_seqlens_k.diff().max())
     return _FlashAttention.apply(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlens,

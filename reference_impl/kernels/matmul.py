@@ -65,7 +65,8 @@ def matmul(a: Float[Tensor, "R K"], b: Float[Tensor, "K C"], *, backend: str | N
     backend = choose("matmul", a, backend)
     if tiles is None:
         small = a.dtype == torch.float32 or interpreting()
-        tiles, depth = (Tiles(64, 64, 4, 2), 32) if small else (Tiles(128, 256, 8, 3), 64)
+        tiles, usual = (Tiles(64, 64, 4, 2), 32) if small else (Tiles(128, 256, 8, 3), 64)
+        depth = usual if depth is None else depth
     depth = 32 if depth is None else depth
     if backend == "torch":
         return matmul_twin(a, b, tiles.rows, tiles.columns, depth)

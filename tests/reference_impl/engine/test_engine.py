@@ -6,8 +6,10 @@ import torch
 import transformers
 
 from reference_impl.engine.engine import Engine, EngineConfig
+from reference_impl.engine.sampling import Sampling
 from reference_impl.engine.scheduler import SchedulerConfig
-from reference_impl.engine.speculative import DraftProposer, NgramProposer
+from reference_impl.engine.sequence import Sequence
+from reference_impl.engine.speculative import Draft, DraftProposer, NgramProposer
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.models.llama import Llama, LlamaConfig
@@ -199,6 +201,17 @@ def test_an_aborted_request_gives_everything_back(model):
     assert engine.blocks.num_free_blocks == 64
     assert not engine._stopping and not engine.sampling._generators and not engine.proposer._caches
     assert not engine._left, "the names can be used again"
+
+
+def test_a_draft_that_ends_in_no_numbers_draws_nothing_from_another_requests_chance(model):
+    """One seeded request beside one whose verified rows are NaN: its token is the one it has alone."""
+    seeded = Sequence("seeded", [1], SamplingParams(seed=3))
+    drafted = Sequence("drafted", [1], SamplingParams(seed=4))
+    logits = torch.randn(1, 97, generator=torch.Generator().manual_seed(0))
+    broken = torch.full((2, 97), float("nan"))
+    alone = Sampling().choose([(seeded, logits)], {})
+    beside = Sampling().choose([(seeded, logits), (drafted, broken)], {drafted: Draft([5])})
+    assert beside == [alone[0], []]
 
 
 def test_a_request_whose_logits_are_no_numbers_ends_alone(model, monkeypatch):

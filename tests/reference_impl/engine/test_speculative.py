@@ -1,4 +1,4 @@
-"""Guessing changes how fast tokens come and never which, nor how often."""
+"""Guessing changes how fast tokens come: greedy ones stay, sampled ones keep their distribution."""
 import pytest
 import torch
 

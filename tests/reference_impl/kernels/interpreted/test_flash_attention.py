@@ -76,10 +76,9 @@ def test_sequences_of_varied_length_do_not_see_each_other(kernel, naive, dtype, 
     rules = {"causal": causal, "window": window}
     ours = with_gradients(lambda *x: flash_attention_varlen(*x, *starts, **rules, backend="triton"), (q, k, v), grad)
     parts = []
-    for a, b in zip(*(torch.arange(n.numel())[:-1].tolist() for n in starts), strict=True):
-        rows, columns = (slice(*bounds[a:a + 2].tolist()) for bounds in starts)
+    for place in range(starts[0].numel() - 1):
+        rows, columns = (slice(*bounds[place:place + 2].tolist()) for bounds in starts)
         packed = [x[s].transpose(0, 1)[None] for x, s in ((q, rows), (k, columns), (v, columns), (grad, rows))]
         parts.append([x[0].transpose(0, 1) for x in reference(naive, *packed, **rules)])
-        assert a == b
     for mine, expected in zip(ours, (torch.cat(part) for part in zip(*parts, strict=True)), strict=True):
         kernel.assert_close(mine, expected, factor=2)
