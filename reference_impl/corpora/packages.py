@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reference_impl.corpora.cache import CorpusError, sha256_of
 
-# pip has no command for it. These few of its inner functions have been the same since pip 20, and a pip that has
+# pip has no command for it. These few of its inner functions were tried with pip 23.2, and a pip that has
 # changed them gives an error that says so. Run in a process of its own, because importing pip changes distutils.
 FETCH_SOURCE = """
 import sys

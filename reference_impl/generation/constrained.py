@@ -8,6 +8,7 @@ Willard and Louf 2023, section 3, do the same for regular expressions, with an a
 Not here: regular expressions, JSON.
 """
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from torch import nn
 
@@ -44,9 +45,9 @@ class Trie:
 
 def choose(model: nn.Module, prompt: Sequence[int], choices: Sequence[Sequence[int]], end_id: int,
            params: SamplingParams = SamplingParams(temperature=0)) -> int:
-    """Which of the choices the model writes after the prompt: its index. Of `params`, lengths are set here."""
+    """Which of the choices the model writes after the prompt: its index. Of `params`, lengths and ends are set here."""
     trie = Trie(choices, end_id)
-    free = SamplingParams(temperature=params.temperature, top_k=params.top_k, top_p=params.top_p, seed=params.seed,
-                          max_tokens=1 + max(map(len, choices)))
+    free = replace(params, max_tokens=1 + max(map(len, choices)), min_tokens=0, stop=(), stop_token_ids=(),
+                   ignore_eos=False, n=1, logprobs=None)
     found = generate(model, [prompt], free, eos_ids=[end_id], allowed=trie.allowed)[0].ids
     return [list(choice) for choice in choices].index(found[:-1])

@@ -68,6 +68,6 @@ def invert(probabilities: Float[Tensor, "B V"], draws: Float[Tensor, "B"]) -> In
 
 def logprobs_of(logits: Float[Tensor, "B V"], chosen: Int[Tensor, "B"], num_top: int = 0) -> TokenLogprobs:
     """In nats. Given the model's own logits these are the model's, as vLLM reports them."""
-    logprobs = logits.log_softmax(-1)
+    logprobs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     top = logprobs.topk(min(num_top, logits.shape[-1]), dim=-1)
     return TokenLogprobs(logprobs.gather(1, chosen[:, None]).squeeze(1), top.indices, top.values)

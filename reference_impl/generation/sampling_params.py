@@ -40,7 +40,8 @@ class SamplingParams:
     def __post_init__(self):
         for name in ("temperature", "repetition_penalty"):
             self._number(name)
-        self._require("temperature", self.temperature >= 0, "0 (greedy) or more")
+        self._require("temperature", self.temperature == 0 or self.temperature >= 1e-4,
+                      "0 (greedy), or at least 1e-4: below, logits overflow")
         self._require("repetition_penalty", self.repetition_penalty > 0, "above 0")
         for name in ("top_p", "typical_p"):
             self._number(name)

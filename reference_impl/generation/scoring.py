@@ -44,7 +44,7 @@ def score_continuations(model: nn.Module, prompt: Sequence[int], continuations: 
     ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=next(model.parameters()).device)
     logits = model(ids)[:, start - 1:-1]  # (N, longest continuation, V)
     targets = ids[:, start:]
-    logprobs = logits.log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)  # (N, longest continuation)
+    logprobs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)  # (N, longest continuation)
     likeliest = logits.argmax(-1) == targets
     return [Score(float(logprobs[row, :len(c)].sum()), bool(likeliest[row, :len(c)].all()))
             for row, c in enumerate(continuations)]

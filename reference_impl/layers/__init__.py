@@ -8,6 +8,7 @@
     rotary         rotary positions in both layouts, stretched by interpolation
     attention      scaled dot-product; multi-head, grouped-query, multi-query
     norms          LayerNorm, RMSNorm
+    initial        the random numbers that weights start from
     feed_forward   ReLU, GELU in both forms, GeGLU, SwiGLU
     lora           a low-rank update beside a trained matrix
 

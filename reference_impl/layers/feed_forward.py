@@ -35,7 +35,8 @@ def _fused_gelu_tanh(x: Tensor) -> Tensor:
 
 # By the names that published configurations use; torch's fused operators, equal to the formulas above by test.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu, "gelu": F.gelu, "gelu_new": _fused_gelu_tanh, "gelu_pytorch_tanh": _fused_gelu_tanh, "silu": F.silu}
+    "relu": F.relu, "gelu": F.gelu, "gelu_new": _fused_gelu_tanh, "gelu_fast": _fused_gelu_tanh,
+    "gelu_pytorch_tanh": _fused_gelu_tanh, "silu": F.silu}
 
 
 def activation(name: str) -> Callable[[Tensor], Tensor]:

@@ -7,6 +7,7 @@ r (in + out) numbers in place of in * out; `merge` adds the product to W, after 
 Not here: adapters of embeddings, dropout before A, quantised base weights.
 """
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,6 +65,9 @@ def add_lora(model: nn.Module, targets: Sequence[str], rank: int, alpha: float |
     A target is a last name ("query"), or more of it where that is not enough ("attention.output", not the output
     layer). Returns the full names of what was replaced. Every target must name at least one layer.
     """
+    if _layers(model):
+        raise ModelInputError("the model has an adapter already: one at a time")
+
     def ends_with(name: str, target: str) -> bool:
         return f".{name}".endswith(f".{target}")
     matched = {name: module for name, module in model.named_modules()
@@ -72,8 +76,10 @@ def add_lora(model: nn.Module, targets: Sequence[str], rank: int, alpha: float |
     if missing or not matched:
         there = {name.rsplit(".", 1)[-1] for name, module in model.named_modules() if isinstance(module, nn.Linear)}
         raise ModelInputError(f"no linear layer is named {sorted(missing)}: the model has {sorted(there)}")
-    if _layers(model):
-        raise ModelInputError("the model has an adapter already: one at a time")
+    uses = Counter(id(weight) for _, weight in model.named_parameters(remove_duplicate=False))
+    if tied := [name for name, module in matched.items() if uses[id(module.weight)] > 1]:
+        raise ModelInputError(f"the weight of {tied[0]!r} serves elsewhere too: merging an update into it would change "
+                              "both; leave it out of the targets")
     model.requires_grad_(False)
     for name, module in matched.items():
         parent, _, last = name.rpartition(".")

@@ -7,8 +7,8 @@ no more. Positions restart at each sequence, and attention stays inside it.
 
 A model that can do so takes a `Packing` in the place of a mask: both say who may see whom.
 
-Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`): on a CPU there is one
-call of torch's fused operator for each sequence.
+Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`): here there is one call of
+torch's fused operator for each sequence.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -44,6 +44,10 @@ class BigBirdConfig(BertConfig):
     only: ClassVar = {**BertConfig.only, "use_bias": (True, "queries, keys and values have biases"),
                       "rescale_embeddings": (False, "embeddings are taken as they are")}
 
+    def __post_init__(self):
+        if self.attention_type not in ("block_sparse", "original_full"):
+            raise ModelInputError(f"attention_type is {self.attention_type!r}: give 'block_sparse' or 'original_full'")
+
     def is_sparse(self, num_tokens: int) -> bool:
         """A short text is attended to in full: sparse blocks would save little, or not be there to be drawn."""
         return self.attention_type == "block_sparse" and num_tokens > (5 + 2 * self.num_random_blocks) * self.block_size

@@ -26,7 +26,7 @@ from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.pretrained import from_pretrained, refuse_scaled_rotary
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class GPTNeoXConfig:
     @staticmethod
     def read(published: dict) -> dict:
         """Rotary settings have moved in published files."""
+        refuse_scaled_rotary(published, "GPTNeoXConfig")
         rope = published.get("rope_parameters") or {}
         return {**published, "rope_theta": rope.get("rope_theta", published.get("rotary_emb_base")),
                 "rotary_share": rope.get("partial_rotary_factor", published.get("rotary_pct"))}

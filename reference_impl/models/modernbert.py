@@ -22,7 +22,7 @@ from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.packing import Packing, check_tokens
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.pretrained import from_pretrained, refuse_scaled_rotary
 from reference_impl.weights.safetensors_files import WeightsError
 
 
@@ -55,6 +55,7 @@ class ModernBertConfig:
     @staticmethod
     def read(published: dict) -> dict:
         """Newer files list each layer's kind and keep the rotary bases by kind."""
+        refuse_scaled_rotary(published, "ModernBertConfig")
         flat, kinds = dict(published), published.get("layer_types") or []
         if kinds:
             places = [i for i, kind in enumerate(kinds) if kind == "full_attention"]

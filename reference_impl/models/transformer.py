@@ -3,7 +3,7 @@
 Vaswani et al. 2017, "Attention Is All You Need", section 3 and table 3 (base). `norm_first` moves the norm before each
 sublayer: Xiong et al. 2020, section 3, which trains without warm-up and ends each stack with one more norm.
 
-Not here: beam search (see `generation`), label smoothing (see `objectives`), the released program's later changes.
+Not here: beam search, label smoothing (see `objectives`), the released program's later changes.
 """
 from dataclasses import dataclass
 

@@ -7,7 +7,7 @@ A batch is a dictionary of tensors. The names mean the same everywhere:
     segments  (B, T)  0 for the first sentence of a pair, 1 for the second
     labels            what to predict; IGNORED where nothing is
 
-Not here: batches of equal length or without padding (see `training`), reading text (see `corpora`).
+Not here: batches without padding (see `layers.packing`), reading text (see `corpora`).
 """
 from collections.abc import Sequence
 

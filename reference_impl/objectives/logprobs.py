@@ -7,6 +7,7 @@ Rows are prompt and answer, then padding; `labels` has the answer's tokens at th
 
 Not here: padding on the left, choosing tokens by their chances (see `generation`).
 """
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -15,8 +16,10 @@ from reference_impl.objectives.terms import IGNORED
 
 
 def token_logprobs(logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-    """The logarithm of each token's probability, in nats."""
+    """The logarithm of each token's probability, in nats; half precision is worked in float32."""
     check_labels(tokens, logits.shape[-1])
+    if logits.dtype in (torch.bfloat16, torch.float16):  # autocast's logits: differences of these are exponentiated
+        logits = logits.float()
     return logits.gather(-1, tokens[..., None]).squeeze(-1) - logits.logsumexp(-1)
 
 

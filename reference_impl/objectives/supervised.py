@@ -14,7 +14,7 @@ Learned of this: "4<|im_end|>", in every turn of the assistant. The end is learn
 Roles and contents are tokenised one by one, and the brackets are put between as ids. What a user writes can then not
 close a message and open one of another role, whatever characters it has, if `encode` makes no special tokens.
 
-Not here: templates in Jinja, as published models carry them (see `engine`), packing conversations.
+Not here: templates in Jinja, as published models carry them (see `tokenizers.chat`), packing conversations.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

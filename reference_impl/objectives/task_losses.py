@@ -62,7 +62,7 @@ def multiple_choice(model: nn.Module, batch: Batch) -> Terms:
 
 def token_classification(model: nn.Module, batch: Batch) -> Terms:
     """Cross-entropy of each token's label (B, T), where it is not IGNORED."""
-    needs(batch, "labels")
+    needs(batch, "ids", "mask", "labels")
     if bool(((batch["labels"] != IGNORED) & ~batch["mask"]).any()):
         raise ObjectiveError(f"padding has a label: fill labels up with {IGNORED}")
     return token_terms(model(batch["ids"], **model_inputs(batch)), batch["labels"])
@@ -73,7 +73,7 @@ def span_answering(model: nn.Module, batch: Batch) -> Terms:
 
     A softmax over the tokens, padding too, as BERT's. No answer is a span on [CLS], place 0.
     """
-    needs(batch, "starts", "ends")
+    needs(batch, "ids", "mask", "starts", "ends")
     starts, ends = batch["starts"], batch["ends"]
     if bool((ends < starts).any()):
         raise ObjectiveError("an answer ends before it starts")

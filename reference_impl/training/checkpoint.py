@@ -147,6 +147,8 @@ class Checkpoints:
         named = self._named()
         for key, tensor in tensors.items():
             kind, name = key.split("/", 1)
+            if name not in named:
+                raise CheckpointError(f"the checkpoint trained {name!r}, which is frozen now: freeze what was frozen then")
             parameter = named[name]
             cut = tensor if kind == "step" else like(tensor.to(parameter.device), parameter.data)
             self.optimizer.state[parameter][kind] = cut

@@ -36,7 +36,7 @@ class TrainingError(ValueError):
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train. What changes no weight, `eval_every` and `checkpoint_every`, may change between two starts."""
+    """How to train. What changes no weight (`eval_every`, `checkpoint_every`, `parallel`) may change between starts."""
 
     num_steps: int
     learning_rate: float
@@ -93,6 +93,7 @@ def train(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], batc
     done, seen = checkpoints.resume()
     log = Log(folder if processes.rank == 0 else None, done, config.num_steps, progress and processes.rank == 0)
     model.train()
+    model.zero_grad()  # what an earlier training left, one that ended in an error for instance
     for step in range(done, config.num_steps):
         rate = learning_rate(step, config.num_steps, config.learning_rate, config.warmup_steps, config.schedule,
                              config.min_learning_rate)

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from reference_impl.layers.rotary import to_halves
 from reference_impl.weights.gguf_files import GGUFFile, read_gguf
 from reference_impl.weights.pretrained import build, config_from, load_hugging_face
 from reference_impl.weights.shards import WeightsError
@@ -30,6 +31,7 @@ KEYS = {"hidden_size": "embedding_length", "intermediate_size": "feed_forward_le
         "head_dim": "attention.key_length", "max_position_embeddings": "context_length",
         "rms_norm_eps": "attention.layer_norm_rms_epsilon", "rope_theta": "rope.freq_base"}
 """What config.json calls them, and what the table does, after "llama."."""
+FREQUENCIES = "rope_freqs.weight"
 MAY_BE_MISSING = {"num_key_value_heads", "head_dim", "rope_theta"}
 
 NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
@@ -64,16 +66,15 @@ def unpermute(weight: Float[Tensor, "R C"], num_heads: int) -> Float[Tensor, "R 
 
     With one head of four rows, the file's rows 0 1 2 3 are two pairs and become 0 2 1 3: firsts, then seconds.
     """
-    rows, columns = weight.shape
+    rows = len(weight)
     if rows % (2 * num_heads):
         raise WeightsError(f"a query or key matrix of {rows} rows can't be {num_heads} heads of pairs")
-    pairs = weight.view(num_heads, rows // num_heads // 2, 2, columns)  # (H, D/2, 2, C)
-    return pairs.transpose(1, 2).reshape(rows, columns)
+    return to_halves(weight, num_heads)
 
 
 def _translated(name: str) -> str | None:
-    """Hugging Face's name of a tensor, or None for the table of frequencies, which is computed here."""
-    if name == "rope_freqs.weight":
+    """Hugging Face's name of a tensor, or None for the factors of frequencies, which are all 1 where they are read."""
+    if name == FREQUENCIES:
         return None
     stem = name.removesuffix(".weight")
     number = re.search(r"(?<=^blk\.)\d+(?=\.)", stem)
@@ -102,6 +103,9 @@ def from_gguf(model_class: type[Model], path: Path | str) -> Model:
     """
     file = read_gguf(path)
     published = published_config(file)
+    if FREQUENCIES in file.places and bool((file.tensor(FREQUENCIES) != 1).any()):
+        raise WeightsError(f"{file.path} rescales rotary positions by {FREQUENCIES}, as LLaMA 3.1 does: only unscaled "
+                           "ones are read from GGUF; give the model's safetensors")
     shapes = {theirs: torch.empty(place.shape, device="meta") for name, place in file.places.items()
               if (theirs := _translated(name)) is not None}
     model = build(model_class, config_from(model_class.config_class, published), shapes)

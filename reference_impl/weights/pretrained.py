@@ -32,7 +32,10 @@ def config_from(config_class: type, published: Mapping) -> object:
     if kind not in config_class.model_types:
         raise WeightsError(f"config.json is of model_type {kind!r}, but {config_class.__name__} reads "
                            f"{' or '.join(map(repr, config_class.model_types))}")
-    published = getattr(config_class, "read", dict)(published)
+    try:
+        published = getattr(config_class, "read", dict)(published)
+    except (TypeError, KeyError, AttributeError, IndexError) as error:
+        raise WeightsError(f"config.json is not one that {config_class.__name__} understands: {error!r}") from error
     names = {field.name: config_class.published.get(field.name, field.name) for field in fields(config_class)}
     given = {ours: published[theirs] for ours, theirs in names.items() if published.get(theirs) is not None}
     for name, (only, why) in getattr(config_class, "only", {}).items():
@@ -46,6 +49,16 @@ def config_from(config_class: type, published: Mapping) -> object:
         return config_class(**given)
     except (TypeError, ValueError) as error:
         raise WeightsError(f"config.json does not make a {config_class.__name__}: {error}") from error
+
+
+def refuse_scaled_rotary(published: Mapping, config_name: str) -> None:
+    """WeightsError if a config.json stretches rotary positions, which this model does not: it would be read wrongly."""
+    settings = [published.get("rope_scaling"), published.get("rope_parameters")]
+    settings += [inner for outer in settings if isinstance(outer, Mapping) for inner in outer.values()]
+    for rope in settings:
+        kind = rope.get("rope_type", rope.get("type", "default")) if isinstance(rope, Mapping) else "default"
+        if kind != "default":
+            raise WeightsError(f"config.json scales rotary positions by {kind!r}: {config_name} can only 'default'")
 
 
 def _check_setting(name: str, value: object, kind: object, config_class: type) -> None:

@@ -79,6 +79,7 @@ def write_weights(folder: Path | str, weights: dict[str, Tensor], max_bytes: int
     shards = _cut(weights, max_bytes)
     if len(shards) == 1:
         save_file(weights, folder / SINGLE, metadata={"format": "pt"})
+        (folder / INDEX).unlink(missing_ok=True)  # of what lay here before
         return
     shard_of = {}
     for number, shard in enumerate(shards, 1):
@@ -87,3 +88,4 @@ def write_weights(folder: Path | str, weights: dict[str, Tensor], max_bytes: int
         shard_of.update(dict.fromkeys(shard, file))
     total = sum(tensor.nbytes for tensor in weights.values())
     (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": total}, "weight_map": shard_of}, indent=2))
+    (folder / SINGLE).unlink(missing_ok=True)  # it would be read in place of the shards

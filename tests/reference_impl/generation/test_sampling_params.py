@@ -3,7 +3,7 @@ import pytest
 
 from reference_impl.generation.sampling_params import GenerationError, SamplingParams
 
-WRONG = [("temperature", -0.1), ("temperature", float("nan")), ("temperature", float("inf")), ("top_k", -2),
+WRONG = [("temperature", -0.1), ("temperature", 1e-40), ("temperature", float("nan")), ("temperature", float("inf")), ("top_k", -2),
          ("top_p", 0.0), ("top_p", 1.01), ("min_p", -0.1), ("min_p", 1.1), ("typical_p", 0.0),
          ("repetition_penalty", 0.0), ("presence_penalty", 2.1), ("frequency_penalty", -2.1), ("logit_bias", {-1: 1.0}),
          ("logit_bias", {1: float("nan")}), ("allowed_token_ids", ()), ("max_tokens", 0), ("max_tokens", True),

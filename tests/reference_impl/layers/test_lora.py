@@ -125,6 +125,19 @@ def test_a_target_of_several_names_tells_layers_of_one_name_apart():
     assert type(model.output) is torch.nn.Linear
 
 
+def test_a_weight_that_serves_elsewhere_too_takes_no_update():
+    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=1, num_heads=1, max_position_embeddings=5))
+    with pytest.raises(ModelInputError, match="'output' serves elsewhere too"):
+        add_lora(model, ["output"], rank=1, alpha=1)
+    assert not lora_state(model) and model.embedding.weight.requires_grad
+
+
+def test_a_second_adapter_of_the_same_targets_is_refused(model):
+    add_lora(model, ["query"], rank=2, alpha=2)
+    with pytest.raises(ModelInputError, match="has an adapter already"):
+        add_lora(model, ["query"], rank=2, alpha=2)
+
+
 def test_what_does_not_fit_is_refused(model):
     with pytest.raises(ModelInputError, match=r"no linear layer is named \['key'\].*'output', 'query', 'value'"):
         add_lora(model, ["query", "key"], rank=2, alpha=2)

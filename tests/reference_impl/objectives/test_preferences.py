@@ -32,6 +32,13 @@ def test_logprobs_are_log_softmax_picked_and_keep_no_second_copy_of_the_logits(g
     assert torch.autograd.gradcheck(lambda x: token_logprobs(x, tokens), logits)
 
 
+def test_log_probabilities_of_half_precision_logits_are_worked_in_float32():
+    logits = (torch.randn(64, 30_000, generator=torch.Generator().manual_seed(0)) * 3).bfloat16()
+    tokens = torch.arange(64)
+    exact = logits.double().log_softmax(-1).gather(1, tokens[:, None]).squeeze(1)
+    torch.testing.assert_close(token_logprobs(logits, tokens).double(), exact, rtol=0, atol=1e-4)
+
+
 def test_a_row_sums_the_answers_tokens_and_neither_prompt_nor_padding(gpt, batch):
     assert batch["ids"].tolist() == [[3, 4, 5, 6, 1], [8, 9, 1, 0, 0], [3, 4, 7, 1, 0], [8, 10, 11, 12, 1]]
     found = sequence_logprobs(gpt, batch)

@@ -93,6 +93,13 @@ def test_a_checkpoint_of_another_model_is_refused_with_both_named(tiny, copy, ma
         run(tiny, copy, model=make(tiny))
 
 
+def test_a_checkpoint_that_trained_what_is_frozen_now_is_refused(tiny, finished, copy):
+    model = tiny.make_model()
+    model.blocks[0].requires_grad_(False)
+    with pytest.raises(CheckpointError, match=r"trained 'blocks\.0\..*', which is frozen now"):
+        train(model, tiny.objective, tiny.batches, tiny.make_config(), folder=copy, progress=False)
+
+
 def test_a_checkpoint_of_other_settings_is_refused_with_both_values_and_harmless_ones_may_change(tiny, finished, copy):
     with pytest.raises(CheckpointError, match=r"learning_rate was 0\.01 and is 0\.02; seed was 0 and is 5"):
         run(tiny, copy, learning_rate=0.02, seed=5)

@@ -71,6 +71,17 @@ def test_a_training_with_dropout_is_the_same_twice_and_another_seed_is_another(t
     assert not torch.allclose(end(0), end(1))
 
 
+def test_gradients_that_an_earlier_training_left_behind_change_nothing(tiny):
+    def end(left):
+        model = tiny.make_model()
+        if left:
+            for parameter in model.parameters():
+                parameter.grad = torch.full_like(parameter, float("nan"))
+        train(model, tiny.objective, tiny.batches, tiny.make_config(), progress=False)
+        return model.embedding.weight
+    assert torch.equal(end(left=True), end(left=False))
+
+
 def test_each_micro_batch_draws_a_dropout_of_its_own(tiny):
     still = tiny.make_config(learning_rate=0.0, accumulation=1)
     history = train(tiny.make_model(), tiny.objective, lambda number: tiny.batches(0), still, progress=False).history

@@ -40,7 +40,7 @@ def write_llama(tmp_path_factory):
         pairs = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(1, 2)
         return pairs.reshape(weight.shape)
 
-    def write(model, **more):
+    def write(model, factors=None, **more):
         config = model.config
         path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
         writer = gguf.GGUFWriter(path, "llama")
@@ -54,6 +54,8 @@ def write_llama(tmp_path_factory):
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
         for key, value in more.items():
             writer.add_string(key, value)
+        if factors is not None:
+            writer.add_tensor("rope_freqs.weight", factors)
         names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
         for name, tensor in model.state_dict().items():
             if name == "lm_head.weight" and config.tie_word_embeddings:

@@ -79,6 +79,13 @@ def test_scaled_rotary_positions_are_refused(write_llama):
         from_gguf(Llama, write_llama(tiny(), **{"llama.rope.scaling.type": "yarn"}))
 
 
+def test_factors_of_rotary_frequencies_are_refused_unless_they_change_nothing(write_llama):
+    theirs, ones = tiny(), np.ones(3, dtype=np.float32)
+    from_gguf(Llama, write_llama(theirs, factors=ones))
+    with pytest.raises(WeightsError, match="rescales rotary positions by rope_freqs.weight"):
+        from_gguf(Llama, write_llama(theirs, factors=8 * ones))
+
+
 def test_a_file_of_values_alone_is_no_model(tmp_path):
     (tmp_path / "x.gguf").write_bytes(gguf_bytes([("general.architecture", 8, text("llama"))]))
     with pytest.raises(WeightsError, match="is it a language model"):

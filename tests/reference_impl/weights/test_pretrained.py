@@ -4,7 +4,11 @@ import json
 import pytest
 
 from reference_impl.models.bert import Bert, BertConfig
-from reference_impl.weights.pretrained import hugging_face_state
+from reference_impl.models.bigbird import BigBirdConfig
+from reference_impl.models.gpt_neox import GPTNeoXConfig
+from reference_impl.models.llama import LlamaConfig
+from reference_impl.models.modernbert import ModernBertConfig
+from reference_impl.weights.pretrained import config_from, hugging_face_state
 from reference_impl.weights.safetensors_files import write_weights
 from reference_impl.weights.shards import WeightsError
 
@@ -36,3 +40,15 @@ def test_a_configuration_that_promises_more_than_its_weights_is_refused_before_a
         tmp_path, changes, says):
     with pytest.raises(WeightsError, match=says):
         Bert.from_pretrained(write(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(("config_class", "settings"), [
+    (GPTNeoXConfig, {"model_type": "gpt_neox", "rope_scaling": {"type": "linear", "factor": 4.0}}),
+    (ModernBertConfig, {"model_type": "modernbert", "rope_parameters": {"full_attention": {"rope_type": "yarn"}}}),
+    (LlamaConfig, {"model_type": "llama", "rope_scaling": [1]}),
+    (LlamaConfig, {"model_type": "llama", "rope_scaling": {"rope_type": "llama3"}}),
+    (BigBirdConfig, {"model_type": "big_bird", "attention_type": "blocksparse"}),
+], ids=["stretched", "stretched inside", "a list", "half a setting", "a mistyped word"])
+def test_a_configuration_that_would_be_read_wrongly_is_refused(config_class, settings):
+    with pytest.raises(WeightsError, match="config.json"):
+        config_from(config_class, settings)

@@ -30,6 +30,14 @@ def test_tensors_that_share_memory_or_are_transposed_are_written_as_they_read(tm
     assert same(read_weights(tmp_path), {"one": matrix, "same": matrix, "turned": matrix.T})
 
 
+def test_what_lay_in_the_folder_before_is_not_read(tmp_path):
+    old, new = {"a": torch.zeros(4), "b": torch.zeros(4)}, {"a": torch.ones(4), "b": torch.ones(4)}
+    for first, second in ((10 ** 6, 16), (16, 10 ** 6)):
+        write_weights(tmp_path, old, first)
+        write_weights(tmp_path, new, second)
+        same(read_weights(tmp_path), new)
+
+
 def test_our_shards_are_those_that_the_index_names(tmp_path):
     write_weights(tmp_path, TENSORS, 24)
     index = json.loads((tmp_path / INDEX).read_text())
