@@ -65,7 +65,9 @@ class AsyncEngine:
         Whoever does not read it to the end must close it.
         """
         if self._stopped is not None:
-            raise self._stopped
+            raise EngineStopped(*self._stopped.args)  # each its own: a raised one keeps its frames
+        if request_id in self._streams:
+            raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
         outputs: asyncio.Queue[Output | Exception] = asyncio.Queue()
         self._streams[request_id] = outputs
         self._orders.put(lambda: self._add(request_id, prompt, params, priority))

@@ -14,16 +14,14 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from reference_impl.objectives.batches import Batch, ObjectiveError, check_share, needs
-from reference_impl.objectives.logprobs import sequence_logprobs
+from reference_impl.objectives.logprobs import check_settled, sequence_logprobs
 from reference_impl.objectives.terms import Terms, mean_terms
 
 
 @torch.no_grad()
 def with_reference(reference: nn.Module, batch: Batch) -> Batch:
     """The batch with `reference_logprobs` (2 B,) beside. Dropout must be off: put the reference into eval() first."""
-    if reference.training:
-        raise ObjectiveError("the reference is in training mode: dropout would make its log-probabilities noise; "
-                             "call eval() first")
+    check_settled(reference)
     return {**batch, "reference_logprobs": sequence_logprobs(reference, batch)}
 
 

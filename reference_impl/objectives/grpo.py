@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from reference_impl.objectives.batches import Batch, ObjectiveError, needs
-from reference_impl.objectives.logprobs import answer_logprobs, answered
+from reference_impl.objectives.logprobs import answer_logprobs, answered, check_settled
 from reference_impl.objectives.ppo import clipped_policy_loss
 from reference_impl.objectives.terms import Terms
 
@@ -38,6 +38,7 @@ def distance(logprobs: Float[Tensor, "B T"], reference: Float[Tensor, "B T"]) ->
 @torch.no_grad()
 def group_batch(policy: nn.Module, reference: nn.Module, batch: Batch, rewards: Float[Tensor, "M G"]) -> Batch:
     """Sampled answers (a `supervised_batch` of M G rows, group after group), with what the steps need noted as is."""
+    check_settled(reference)
     if len(batch["ids"]) != rewards.numel():
         raise ObjectiveError(f"{len(batch['ids'])} answers but {tuple(rewards.shape)} rewards: give one for each")
     return {**batch, "advantages": group_advantages(rewards).flatten(), "old_logprobs": answer_logprobs(policy, batch),

@@ -23,6 +23,13 @@ def token_logprobs(logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batc
     return logits.gather(-1, tokens[..., None]).squeeze(-1) - logits.logsumexp(-1)
 
 
+def check_settled(reference: nn.Module) -> None:
+    """Refuse a reference whose dropout is on."""
+    if reference.training:
+        raise ObjectiveError("the reference is in training mode: dropout would make its log-probabilities noise; "
+                             "call eval() first")
+
+
 def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
     """True where the next token is the answer's: T = L - 1 places, that after the last token asks for nothing.
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from reference_impl.objectives.batches import Batch, ObjectiveError, check_share, needs
-from reference_impl.objectives.logprobs import answer_logprobs, answered
+from reference_impl.objectives.logprobs import answer_logprobs, answered, check_settled
 from reference_impl.objectives.terms import Terms
 
 
@@ -81,6 +81,7 @@ def clipped_value_loss(values: Float[Tensor, "B T"], old: Float[Tensor, "B T"], 
 def rollout_batch(model: ActorCritic, reference: nn.Module, batch: Batch, scores: Float[Tensor, "B"], beta: float = 0.1,
                   discount: float = 1.0, decay: float = 0.95) -> Batch:
     """Sampled answers (a `supervised_batch`) and their scores, with what the steps need noted as it is now."""
+    check_settled(reference)
     mask = answered(batch["labels"])
     old = answer_logprobs(model.policy, batch)
     rewards = token_rewards(scores, old, answer_logprobs(reference, batch), mask, beta)

@@ -55,11 +55,12 @@ def fine_tuning_groups(model: nn.Module, config: FineTuningConfig) -> Groups:
     body = model.get_submodule(config.body)
     num_layers = 1 + max((number for name, _ in body.named_parameters() if (number := layer_of(name)) is not None),
                          default=-1)
+    embeddings = {id(module.weight) for module in body.modules() if isinstance(module, nn.Embedding)}
     scale_of = {}
     for name, parameter in body.named_parameters():
         layer = layer_of(name)
         if layer is None:
-            layer = -1 if "embedding" in name else num_layers - 1
+            layer = -1 if "embedding" in name or id(parameter) in embeddings else num_layers - 1
         scale_of[id(parameter)] = config.layer_decay ** (num_layers - 1 - layer)
     groups = {}
     for group in decay_groups(model, config.weight_decay):

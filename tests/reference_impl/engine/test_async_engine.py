@@ -87,6 +87,8 @@ def test_what_the_engine_refuses_is_raised_in_the_stream(engine, run):
                 await read(serving.stream("wrong", [5000], LONG))
             first = serving.stream("twice", [5], LONG)
             await anext(first)
+            with pytest.raises(ValueError, match="'twice' is being served"):
+                await read(serving.stream("twice", [5], LONG))
             assert serving.num_requests == 1 and serving.is_healthy
             await first.aclose()
     run(main)

@@ -174,3 +174,11 @@ def test_rewards_for_another_number_of_answers_and_batches_without_notes_are_ref
         grpo(gpt, batch)
     with pytest.raises(ObjectiveError, match="no old_logprobs, old_values, advantages, returns"):
         ppo(ActorCritic(gpt, TokenScores(gpt)), batch)
+
+
+def test_a_reference_with_its_dropout_on_is_refused(gpt, batch):
+    reference = copy.deepcopy(gpt).train()
+    with pytest.raises(ObjectiveError, match="training mode"):
+        group_batch(gpt, reference, batch, torch.zeros(2, 2))
+    with pytest.raises(ObjectiveError, match="training mode"):
+        rollout_batch(ActorCritic(gpt, TokenScores(gpt)), reference, batch, torch.zeros(4))

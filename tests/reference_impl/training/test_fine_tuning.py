@@ -8,6 +8,7 @@ import torch
 from reference_impl.models.bert import Bert, BertConfig
 from reference_impl.models.bert_tasks import (BertForQuestionAnswering, BertForSequenceClassification,
                                               BertForTokenClassification, sentence_vectors)
+from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.models.heads import similarity
 from reference_impl.objectives.task_losses import (in_batch_negatives, sequence_classification, span_answering,
                                                    token_classification)
@@ -146,6 +147,14 @@ def test_layers_learn_at_rates_that_fall_from_the_head_down_to_the_embeddings():
         part = name.removeprefix("bert.").replace("blocks.", "block").split(".")[0]
         assert scale == getattr(expected, part), name
     assert {group["weight_decay"] for group in groups} == {0.0, 0.01}
+
+
+def test_every_embedding_learns_at_the_lowest_rate_whatever_it_is_called():
+    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5))
+    groups = fine_tuning_groups(model, FineTuningConfig(layer_decay=0.5, body=""))
+    scale_of = {id(parameter): group["scale"] for group in groups for parameter in group["params"]}
+    assert scale_of[id(model.position.weight)] == scale_of[id(model.embedding.weight)] == 0.25
+    assert scale_of[id(model.norm.weight)] == 1.0
 
 
 def test_an_epoch_meets_every_example_once_and_the_next_in_another_order():
