@@ -12,7 +12,7 @@ bench: setup
 	for program in $$(grep -l '^if __name__' bench/*.py); do .venv/bin/python $$program || [ $$? -eq 77 ] || exit 1; done  # 77: no GPU
 
 setup:
-	@$(PYTHON) autograder/bootstrap.py
+	@$(PYTHON) course/bootstrap.py
 
 lock:
 	sh .ci/lock

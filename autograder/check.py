@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Callable
 
 from autograder.checks.protocol import EXERCISES, Exercise, ExerciseResult, LocalStudent, load_checks, run_exercise
+from autograder.checks.registry import mistakes_of
 from autograder.checks.rubric import as_html, as_text
-from autograder.mistakes.registry import mistakes_of
 
 # All at import, so that no check() has to wait for it.
 load_checks()

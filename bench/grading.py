@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 
 import nbformat
-
-from autograder.build import interpreter_on_path, source_notebook, write_notebook
-from autograder.grade import load_assignment
-from autograder.gradebook import prepare_course_root
-from autograder.sample_class.handed_in import Notebook
 from record import compare, save
+
+from autograder.authoring.notebooks import interpreter_on_path, source_notebook, write_notebook
+from autograder.classroom.gradebook import prepare_course_root
+from autograder.grading.verdict import load_assignment
+from course.sample_class.handed_in import Notebook
 
 MUST = 2.0
 STOCK, ONE, TWO = "stock nbgrader autograde", "course grade --jobs 1", "course grade --jobs 2"
@@ -105,7 +105,7 @@ def run_stock(prepared: Path, root: Path, submitted: Path, assignment) -> tuple[
 def run_ours(prepared: Path, root: Path, submitted: Path, jobs: int) -> tuple[float, float]:
     """Seconds and points of `course grade` on a fresh copy of its course root."""
     shutil.copytree(prepared, root)
-    command = [sys.executable, "-m", "autograder.cli", "grade", str(submitted), "--jobs", str(jobs),
+    command = [sys.executable, "-m", "course.cli", "grade", str(submitted), "--jobs", str(jobs),
                "--course-root", str(root), "--report", str(root / "report")]
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

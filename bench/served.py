@@ -45,7 +45,7 @@ def write_tiny_model(folder: Path) -> Path:
 @contextlib.contextmanager
 def course_serve(*arguments: object) -> Iterator[tuple[subprocess.Popen, str]]:
     """The process of `course serve` at a free port, and its address without /v1. It is ended at the end."""
-    process = subprocess.Popen([sys.executable, "-m", "autograder.cli", "serve", "--port", "0", *map(str, arguments)],
+    process = subprocess.Popen([sys.executable, "-m", "course.cli", "serve", "--port", "0", *map(str, arguments)],
                                stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:

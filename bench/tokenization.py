@@ -29,8 +29,7 @@ from record import compare, save  # noqa: E402
 from reference_impl import corpora  # noqa: E402
 from reference_impl.tokenizers.bpe import train_bpe_plain  # noqa: E402
 from reference_impl.tokenizers.bpe_training import train_bpe  # noqa: E402
-from reference_impl.tokenizers.byte_level import (ByteLevelBPE, CHARACTER_OF, from_characters,  # noqa: E402
-                                                  train_byte_level_bpe)
+from reference_impl.tokenizers.byte_level import CHARACTER_OF, ByteLevelBPE, from_characters, train_byte_level_bpe  # noqa: E402
 from reference_impl.tokenizers.normalizers import bert_normalizer  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import BERT, CL100K, GPT2, WORDS_AND_SIGNS, split  # noqa: E402
 from reference_impl.tokenizers.unigram_training import train_unigram  # noqa: E402

@@ -1005,7 +1005,7 @@ check(analogy)
 # %% nbgrader={"grade": false, "grade_id": "train-loop", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
 
-from autograder.demo import Film, gensim_score, ready
+from course.demo import Film, gensim_score, ready
 from reference_impl.corpora import load
 from reference_impl.embeddings.evaluation import cosine_similarity, word_similarity
 from reference_impl.embeddings.skipgram import sgns_loss as measured_loss

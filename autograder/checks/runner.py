@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 import torch
 
 from autograder.checks.expect import CheckFailed
+from autograder.checks.registry import mistakes_of
 from autograder.checks.student import LocalStudent, Returned, Student, StudentError
 from autograder.checks.values import same
 
@@ -68,13 +69,12 @@ def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
 
 def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None = None,
                  mistakes: list | None = None) -> ExerciseResult:
-    """Run every stage of `exercise` (a protocol.Exercise) on `student`.
+    """Run every stage of `exercise` (an exercise.Exercise) on `student`.
 
     rng_for_stage: from a stage's name to a fresh generator; called again for each mistake that is tried, so it must
     give the same numbers each time. Default: the visible seed. mistakes: default, the registered ones.
     """
     if mistakes is None:
-        from autograder.mistakes.registry import mistakes_of
         mistakes = mistakes_of(exercise.id)
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
     results = []

@@ -4,7 +4,7 @@
 The names are loaded on first use, because the worker inside the sandbox imports this package too and must stay small.
 """
 _WHERE = {"Cell": "remote", "RemoteStudent": "remote", "open_student": "remote", "Limits": "limits", "Pool": "pool",
-          "choose_backend": "backend"}
+          "choose_backend": "choice"}
 __all__ = list(_WHERE)
 
 

@@ -1,4 +1,4 @@
-"""Ways to start the worker, from the strongest to none, and the choice among them.
+"""Ways to start the worker, from the strongest to none; `choice.py` chooses among them.
 
 bubblewrap  namespaces, an unprivileged user, no network, a system-call filter: for other people's code
 container   docker or podman, where bubblewrap is missing
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograder.errors import CourseError
 from autograder.sandbox.limits import Limits
 
 # One thread: the grader runs one sandbox on each core. No bytecode cache, no display, no home.
@@ -95,27 +94,3 @@ def site_folders() -> list[Path]:
         if spec and spec.submodule_search_locations:
             folders.append(Path(list(spec.submodule_search_locations)[0]).parent)
     return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
-
-
-def choose_backend(name: str | None = None, allow_unsafe: bool = False) -> Backend:
-    """The strongest backend that works here, or the one named ("bubblewrap", "container", "process").
-
-    `process` is given only by name together with `allow_unsafe`. Raises CourseError with what to install.
-    """
-    from autograder.sandbox.bubblewrap import BubblewrapBackend
-    from autograder.sandbox.container import ContainerBackend
-    known = {one.name: one for one in (BubblewrapBackend, ContainerBackend, ProcessBackend)}
-    if name is not None and name not in known:
-        raise CourseError(f"no sandbox backend is called {name!r}; there are {', '.join(known)}")
-    if name == "process":
-        if not allow_unsafe:
-            raise CourseError("the process backend isolates nothing: student code would run as you. Use it only for "
-                              "code that you trust, and then say so (allow_unsafe=True)")
-        return ProcessBackend()
-    reasons = []
-    for backend in [known[name]()] if name else [BubblewrapBackend(), ContainerBackend()]:
-        reason = backend.unavailable()
-        if reason is None:
-            return backend
-        reasons.append(f"{backend.name}: {reason}")
-    raise CourseError("nothing here can isolate student code. " + " ".join(reasons))

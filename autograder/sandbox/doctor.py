@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 
 from autograder.errors import CourseError
 from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts, try_out
-from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.backend import Backend
 from autograder.sandbox.bait import Bait
+from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.process import Process
 from autograder.sandbox.remote import WARM

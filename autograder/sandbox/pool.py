@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.backend import Backend
+from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.process import Process
 from autograder.sandbox.remote import WARM, Cell, RemoteStudent, open_student

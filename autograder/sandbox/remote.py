@@ -5,15 +5,16 @@ stage gets a fresh sandbox, a bounded number of times, in which the cells that h
 """
 import builtins
 import time
-from contextlib import contextmanager
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from autograder.checks.student import KINDS, Returned, Student, StudentError
 from autograder.checks.values import Unreadable, cross
 from autograder.errors import CourseError
 from autograder.sandbox import frames
-from autograder.sandbox.backend import Backend, choose_backend
+from autograder.sandbox.backend import Backend
+from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.process import LATE, Died, Process
 from autograder.sandbox.stage import stage

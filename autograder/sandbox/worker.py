@@ -28,7 +28,7 @@ def main() -> None:
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
     from autograder.sandbox import light
-    from autograder.sandbox.worker import Worker   # not __main__'s: that name will be the notebook's
+    from autograder.sandbox.worker import Worker  # not __main__'s: that name will be the notebook's
     for name in config["warm"]:
         light.import_torch() if name == "torch" else __import__(name)
     worker = Worker(read, write, config["limits"])
@@ -104,6 +104,7 @@ class Worker:
     def run_cell(self, filename: str, source: str, flags: int) -> tuple[str | None, int]:
         """Run one cell; returns the error's text or None, and the `from __future__` flags, which last as in Jupyter."""
         import __future__
+
         import linecache
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         try:

@@ -40,7 +40,8 @@ from reference_impl.models.ngram import KneserNey  # noqa: E402
 from reference_impl.objectives.masked_lm import Masking  # noqa: E402
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms  # noqa: E402
 from reference_impl.tokenizers.files import load_bert, save_vocab_txt  # noqa: E402
-from reference_impl.tokenizers.pretokenizers import BERT, split as words_of  # noqa: E402
+from reference_impl.tokenizers.pretokenizers import BERT  # noqa: E402
+from reference_impl.tokenizers.pretokenizers import split as words_of
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train  # noqa: E402

@@ -42,14 +42,20 @@ from texts import scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.measure.flops import count_flops  # noqa: E402
-from reference_impl.models.electra import (Electra, ElectraConfig, ElectraForMaskedLM,  # noqa: E402
-                                           ElectraForPreTraining, share_embeddings)
+from reference_impl.models.electra import (  # noqa: E402
+    Electra,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
+    share_embeddings,
+)
 from reference_impl.models.heads import mean_pool  # noqa: E402
 from reference_impl.objectives.batches import pad_rows, token_mask  # noqa: E402
 from reference_impl.objectives.masked_lm import masked_lm  # noqa: E402
 from reference_impl.objectives.replaced_token import GeneratorAndDiscriminator, replaced_token  # noqa: E402
 from reference_impl.objectives.terms import Terms  # noqa: E402
-from reference_impl.tokenizers.pretokenizers import BERT, split as words_of  # noqa: E402
+from reference_impl.tokenizers.pretokenizers import BERT  # noqa: E402
+from reference_impl.tokenizers.pretokenizers import split as words_of
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 

@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx.util.fileutil import copy_asset
 from sphinx.writers.html5 import HTML5Translator
 
-from autograder import book_cache
+from course.book import cache as book_cache
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -45,7 +45,7 @@ def use_cache_for_this_code(app, config):
     """Key the cache of executed pages, and Sphinx's own, by the code that the pages import."""
     config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
     config.w2s_code_key = book_cache.code_key(ROOT)
-    os.environ[book_cache.IN_BOOK] = "1"  # kernels inherit it; autograder.figures then writes a static page
+    os.environ[book_cache.IN_BOOK] = "1"  # kernels inherit it; course.book.figures then writes a static page
 
 
 def _wanted(asset, body):

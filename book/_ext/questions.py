@@ -16,7 +16,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from autograder.questions import QuestionError, load_questions
+from course.book.questions import QuestionError, load_questions
 
 
 class _FromFile(SphinxDirective):

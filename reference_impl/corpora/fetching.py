@@ -15,8 +15,15 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from reference_impl.corpora.cache import (CorpusError, cache_dir, fingerprint, read_json, sha256_of, write_json,
-                                          written_whole)
+from reference_impl.corpora.cache import (
+    CorpusError,
+    cache_dir,
+    fingerprint,
+    read_json,
+    sha256_of,
+    write_json,
+    written_whole,
+)
 from reference_impl.corpora.entries import ENTRIES, Entry, PinnedFile, entry
 from reference_impl.corpora.packages import download_source, download_wheel
 

@@ -13,12 +13,19 @@ Skip-gram"). The steps here are the true ones, smaller by the number of contexts
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from reference_impl.embeddings.skipgram import (Step, Tables, add_rows, keep_probability, noise_distribution,
-                                                sample_noise, trained_vectors)
+from reference_impl.embeddings.skipgram import (
+    Step,
+    Tables,
+    add_rows,
+    keep_probability,
+    noise_distribution,
+    sample_noise,
+    trained_vectors,
+)
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import walk

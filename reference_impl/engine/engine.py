@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner
 from reference_impl.engine.sampling import SampledToken, Sampling
-from reference_impl.engine.scheduler import Scheduler, SchedulerConfig, Step
+from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, Proposer
 from reference_impl.engine.trace import Trace

@@ -26,8 +26,15 @@ from reference_impl.engine.async_engine import AsyncEngine, EngineStopped
 from reference_impl.engine.embedding import Encoder, embed
 from reference_impl.engine.engine import Engine, Output
 from reference_impl.engine.limits import EventStream, Limits, read_body, unless_hung_up
-from reference_impl.engine.protocol import (ApiError, ChatRequest, CompletionRequest, EmbeddingRequest, Kind,
-                                            SamplingRequest, parse)
+from reference_impl.engine.protocol import (
+    ApiError,
+    ChatRequest,
+    CompletionRequest,
+    EmbeddingRequest,
+    Kind,
+    SamplingRequest,
+    parse,
+)
 from reference_impl.engine.responses import Answer
 from reference_impl.engine.serving_metrics import ServingMetrics, Stopwatch
 from reference_impl.generation.sampling_params import SamplingParams

@@ -8,7 +8,6 @@ Not here: who gets which block (see `engine`), reading (see `paged_decode`, `pag
 """
 from typing import no_type_check
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 

@@ -18,8 +18,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.kernels.backend import (KernelError, Tiles, check_head_dim, choose, flash_tiles, side_by_side, tl,
-                                            triton)
+from reference_impl.kernels.backend import (
+    KernelError,
+    Tiles,
+    check_head_dim,
+    choose,
+    flash_tiles,
+    side_by_side,
+    tl,
+    triton,
+)
 from reference_impl.kernels.flash_attention_backward import flash_backward, flash_backward_twin
 from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend, bounds, key_ranges, key_tiles, tile_mask, visible
 from reference_impl.kernels.traffic import load, store

@@ -20,8 +20,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from reference_impl.kernels.backend import Tiles, flash_tiles, side_by_side, tl, triton
-from reference_impl.kernels.tile_ranges import (LOG2_E, bounds, key_ranges, key_tiles, query_ranges, query_tiles,
-                                                 tile_mask, visible)
+from reference_impl.kernels.tile_ranges import (
+    LOG2_E,
+    bounds,
+    key_ranges,
+    key_tiles,
+    query_ranges,
+    query_tiles,
+    tile_mask,
+    visible,
+)
 from reference_impl.kernels.traffic import load, store
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask

@@ -19,8 +19,15 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from reference_impl.objectives.batches import (Batch, ObjectiveError, check_share, model_inputs, needs, pad_rows,
-                                               token_mask)
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    check_share,
+    model_inputs,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 

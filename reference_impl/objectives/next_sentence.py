@@ -16,8 +16,15 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from reference_impl.objectives.batches import (Batch, ObjectiveError, check_labels, model_inputs, needs, pad_rows,
-                                               token_mask)
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    check_labels,
+    model_inputs,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.masked_lm import Masking, chosen_terms
 from reference_impl.objectives.terms import Terms, token_terms
 from reference_impl.tokenizers.encoding import kept_lengths

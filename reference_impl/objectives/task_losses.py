@@ -14,8 +14,15 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy
 
 from reference_impl.models.heads import similarity
-from reference_impl.objectives.batches import (Batch, ObjectiveError, check_labels, model_inputs, needs, pad_rows,
-                                               token_mask)
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    check_labels,
+    model_inputs,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED, Terms, mean_terms, token_terms
 
 

@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-from autograder.cli import main
+from course.cli import main
 
 CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.build import build, stale
-from autograder.catalogue import ROOT, assignments
+from autograder.authoring.catalogue import ROOT, assignments
+from autograder.authoring.implementations import from_file, namespace_of
+from autograder.authoring.notebooks import build, stale
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
-from autograder.implementations import from_file, namespace_of
-from autograder.mistakes.registry import alternatives_of, mistakes_of
+from autograder.checks.registry import alternatives_of, mistakes_of
 
 ASSIGNMENTS = assignments()
 CHECKED = [one for assignment in ASSIGNMENTS for one in assignment.exercises.values() if one.stages]

@@ -6,9 +6,9 @@ import torch
 from docutils.nodes import make_id
 from torch.testing import assert_close
 
-from autograder.catalogue import ROOT, assignment
-from autograder.demo import Film, gensim_score, ready
-from autograder.implementations import from_file, reference
+from autograder.authoring.catalogue import ROOT, assignment
+from autograder.authoring.implementations import from_file, reference
+from course.demo import Film, gensim_score, ready
 from reference_impl.embeddings import counts, evaluation, glove, skipgram
 from reference_impl.embeddings.vocabulary import Vocabulary
 
@@ -136,8 +136,8 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
 
 
 def test_gensims_figure_is_read_from_the_record_and_a_missing_record_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("autograder.demo.ROOT", tmp_path)
-    monkeypatch.setattr("autograder.demo.RECORD", tmp_path / "skipgram.json")
+    monkeypatch.setattr("course.demo.ROOT", tmp_path)
+    monkeypatch.setattr("course.demo.RECORD", tmp_path / "skipgram.json")
     assert "skipgram.json is missing" in gensim_score()
     (tmp_path / "skipgram.json").write_text('{"gensim": {"wordsim353": 0.4321}}', encoding="utf-8")
     assert "0.432" in gensim_score()

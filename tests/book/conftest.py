@@ -24,7 +24,7 @@ def page_names() -> list[str]:
 @pytest.fixture(scope="session")
 def html() -> Path:
     """The folder of the built book; built here if anything has changed since."""
-    from autograder.book_build import build_book
+    from course.book.build import build_book
     return build_book(ROOT, jobs=2).parent
 
 

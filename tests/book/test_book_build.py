@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder import book_build, book_cache
 from autograder.errors import CourseError
+from course.book import build as book_build
+from course.book import cache as book_cache
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Page\n\n"
@@ -39,7 +40,7 @@ def test_changed_reference_code_asks_for_a_new_cache(course):
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "bench/results/skipgram.json", "solutions/01-words.py",
-                                  "autograder/checks/test_01_words.py"])
+                                  "autograder/chapters/c01_words/test_words.py"])
 def test_a_new_file_that_pages_read_asks_for_a_new_cache(course, name):
     root = course("1")
     before = book_cache.cache_path(root)
@@ -73,7 +74,7 @@ def test_a_page_that_fails_or_warns_is_named_and_not_kept(course):
 
 
 def test_a_page_knows_that_it_runs_for_the_book(course):
-    root = course("from autograder.book_cache import in_book; assert in_book()")
+    root = course("from course.book.cache import in_book; assert in_book()")
     assert book_build.execute_pages(root, 1, quiet) == []
 
 

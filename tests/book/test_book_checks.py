@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import book_checks
+from course.book import checks as book_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -138,7 +138,7 @@ def test_a_short_line_alone_is_taken_for_a_coincidence(site):
 
 
 def test_the_real_solutions_are_what_is_looked_for(site):
-    from autograder.catalogue import assignments
+    from autograder.authoring.catalogue import assignments
     secret = set().union(*(one.secret_lines() for one in assignments()))
     longest = max(secret, key=len)
     assert len(book_checks.leaked_solutions(site(index=f"<pre>{longest.replace('<', '&lt;')}</pre>"), secret)) == 1

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from autograder import stills
-from autograder.book_cache import IN_BOOK
-from autograder.figures import FigureError, figure, picture
+from course.book import stills
+from course.book.cache import IN_BOOK
+from course.book.figures import FigureError, figure, picture
 
 DATA = {"sentences": [["a", "b", "a"]], "vocabulary": ["a", "b"], "window": 1}
 
@@ -60,7 +60,7 @@ def test_in_a_notebook_a_figure_is_a_widget_with_a_still_to_fall_back_on(monkeyp
 
 
 def test_importing_figures_does_not_import_torch_or_widgets():
-    code = "import sys, autograder.figures; print([m for m in ('torch', 'anywidget', 'matplotlib') if m in sys.modules])"
+    code = "import sys, course.book.figures; print([m for m in ('torch', 'anywidget', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.figures import KEYS, figure
+from course.book.figures import KEYS, figure
 from tests.book.conftest import open_page
 
 pytestmark = pytest.mark.browser
@@ -217,7 +217,7 @@ def test_a_figure_works_where_only_scripts_of_the_site_may_run(browser, page_of,
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_widget_module_draws_the_same_figure(browser, tmp_path, name):
-    from autograder.figures import widget_module, widget_styles
+    from course.book.figures import widget_module, widget_styles
     module = widget_module(name)
     (tmp_path / "w.css").write_text(widget_styles())
     start = ("const widget = (" + module.split("export default", 1)[1].rstrip().rstrip(";") + ");\n"

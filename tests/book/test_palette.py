@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import stills
+from course.book import stills
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 PAIR = re.compile(r"--w2s-([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")

@@ -4,7 +4,7 @@ import copy
 import pytest
 import yaml
 
-from autograder.questions import QuestionError, load_questions
+from course.book.questions import QuestionError, load_questions
 
 SOUND = {
     "quiz": [{"id": "one", "question": "Q?", "options": [

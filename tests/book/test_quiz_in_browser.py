@@ -1,7 +1,7 @@
 """The quiz and the flashcards as they stand in the book: by keyboard, without scripts, remembered in this browser."""
 import pytest
 
-from autograder.questions import load_questions
+from course.book.questions import load_questions
 from tests.book.conftest import ROOT
 
 pytestmark = pytest.mark.browser

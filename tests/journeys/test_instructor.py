@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from autograder.gradebook import course_config, open_gradebook
-from autograder.sample_class import make_sample_class
+from autograder.classroom.gradebook import course_config, open_gradebook
+from course.sample_class import make_sample_class
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
 NAME = "01-static-embeddings"
@@ -16,7 +16,7 @@ STUDENTS = ("mistakes-01", "perfect", "script-in-an-answer")
 
 def course(*arguments):
     """One `course` command; returns what it printed."""
-    return subprocess.run([sys.executable, "-m", "autograder.cli", *map(str, arguments)], check=True,
+    return subprocess.run([sys.executable, "-m", "course.cli", *map(str, arguments)], check=True,
                           capture_output=True, text=True).stdout
 
 

@@ -12,7 +12,7 @@ FIGURES = {"window-counts": "button:has-text('Step')", "skipgram-training": "but
 @pytest.fixture
 def page(browser):
     """A browser that may open files and nothing else; at the end it must have asked for and complained of nothing."""
-    from autograder.book_build import build_book
+    from course.book.build import build_book
     landing = build_book(ROOT, jobs=2)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_offline(True)

@@ -1,5 +1,5 @@
 /* What all moving figures share. A classic script without dependencies: it works from file:// and under
-   script-src 'self', and autograder/figures.py wraps the same text as a module for notebooks.
+   script-src 'self', and course/book/figures.py wraps the same text as a module for notebooks.
 
    A figure registers once:   window.w2s.register("window-counts", function draw(stage, data, tools) { ... });
    `draw` builds its controls and picture inside `stage`. If it throws, the still picture stays.
@@ -144,7 +144,7 @@
     else all();
   }
 
-  /* In a notebook: anywidget hands over an element and the data. `caption` is HTML made by autograder/figures.py. */
+  /* In a notebook: anywidget hands over an element and the data. `caption` is HTML made by course/book/figures.py. */
   function widget(name, host, data, caption, alt) {
     const text = el("figcaption", {});
     text.innerHTML = caption;

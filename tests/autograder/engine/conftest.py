@@ -2,8 +2,8 @@
 import pytest
 import torch
 
+from autograder.checks import registry
 from autograder.checks.protocol import EXERCISES, Exercise, exercise, expect
-from autograder.mistakes import registry
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.build import build, leaks, stale
-from autograder.catalogue import Assignment
+from autograder.authoring.catalogue import Assignment
+from autograder.authoring.notebooks import build, leaks, stale
 from autograder.checks.protocol import exercise, expect
 from autograder.errors import CourseError
 

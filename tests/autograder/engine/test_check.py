@@ -9,8 +9,8 @@ import torch
 from nbclient import NotebookClient
 
 from autograder.check import check
-from autograder.checks.rubric import with_code
 from autograder.checks.protocol import exercise
+from autograder.checks.rubric import with_code
 
 
 def stubbed(counts):
@@ -88,7 +88,7 @@ EXERCISE = '''
 import torch
 from autograder.check import check
 from autograder.checks.protocol import exercise, expect
-from autograder.mistakes.registry import mistake
+from autograder.checks.registry import mistake
 
 made = exercise("99.double", function="double", points=2, see="99-none/page#double")
 

@@ -4,9 +4,9 @@ import json
 import nbformat
 import pytest
 
-from autograder.build import source_notebook, write_notebook
-from autograder.catalogue import EXERCISES, assignment
-from autograder.cli import main
+from autograder.authoring.catalogue import EXERCISES, assignment
+from autograder.authoring.notebooks import source_notebook, write_notebook
+from course.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
 
 
 def test_an_alternative_gets_all_points(capsys):
-    from autograder.mistakes.registry import alternatives_of
+    from autograder.checks.registry import alternatives_of
     name = alternatives_of("01.ppmi")[0].name
     assert main(["check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
 
@@ -93,7 +93,7 @@ def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_f
 
 
 def test_the_matrix_in_markdown_has_a_row_for_every_mistake(capsys):
-    from autograder.mistakes.registry import mistakes_of
+    from autograder.checks.registry import mistakes_of
     assert main(["check", "--matrix", "01.ppmi", "--markdown"]) == 0
     out = capsys.readouterr().out
     assert "| mistake | chance | logarithm | positive | zeros | types | loses |" in out
@@ -117,7 +117,7 @@ def test_build_check_finds_the_committed_notebooks_in_order(capsys):
 
 
 def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("autograder.build.EXERCISES", tmp_path)
-    monkeypatch.setattr("autograder.build.stale.__defaults__", (tmp_path,))
+    monkeypatch.setattr("autograder.authoring.notebooks.EXERCISES", tmp_path)
+    monkeypatch.setattr("autograder.authoring.notebooks.stale.__defaults__", (tmp_path,))
     assert main(["build", "--check"]) == 1
     assert "does not exist; `course build 01` makes it" in capsys.readouterr().out

@@ -4,9 +4,18 @@ import json
 import pytest
 import torch
 
-from autograder.checks.protocol import (ExerciseResult, LocalStudent, StudentError, exercise, exercises_of, expect,
-                                        expect_catches, rng_for, run_exercise)
-from autograder.mistakes.registry import mistake
+from autograder.checks.protocol import (
+    ExerciseResult,
+    LocalStudent,
+    StudentError,
+    exercise,
+    exercises_of,
+    expect,
+    expect_catches,
+    rng_for,
+    run_exercise,
+)
+from autograder.checks.registry import mistake
 
 
 def right(counts):

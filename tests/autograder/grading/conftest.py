@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom import Summary, grade_class
-from autograder.grade import SECRET_FILE, Assignment, Verdict, load_assignment
-from autograder.gradebook import prepare_course_root
-from autograder.sample_class import make_sample_class
-from autograder.schedule import Batch, grade_all
-from autograder.submissions import find_submissions
+from autograder.classroom.gradebook import prepare_course_root
+from autograder.classroom.whole_class import Summary, grade_class
+from autograder.grading.schedule import Batch, grade_all
+from autograder.grading.submissions import find_submissions
+from autograder.grading.verdict import SECRET_FILE, Assignment, Verdict, load_assignment
+from course.sample_class import make_sample_class
 
 
 @dataclass

@@ -1,5 +1,5 @@
 """Which files decide a verdict of an assignment."""
-from autograder.closure import file_of, files_behind, imports
+from autograder.grading.closure import file_of, files_behind, imports
 
 
 def names(*modules):
@@ -7,7 +7,7 @@ def names(*modules):
 
 
 def test_the_checks_of_chapter_1_stand_on_the_protocol_and_not_on_later_chapters():
-    behind = names("autograder.checks.test_01_counting")
+    behind = names("autograder.chapters.c01_static_embeddings.test_counting")
     assert {"test_01_counting", "protocol", "runner", "expect", "values"} <= behind
     assert not behind & {"bpe_training", "tokenizer", "hub", "book_build"}
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.catalogue import Assignment as Solutions
-from autograder.classroom import SAMPLE_MARK, forget_older_sample
+from autograder.authoring.catalogue import Assignment as Solutions
+from autograder.classroom.gradebook import course_config, open_gradebook, prepare_course_root
 from autograder.errors import CourseError
-from autograder.grade import load_assignment
-from autograder.gradebook import course_config, open_gradebook, prepare_course_root
+from autograder.grading.verdict import load_assignment
+from course.sample_class.graded import SAMPLE_MARK, forget_older_sample
 
 
 @pytest.fixture

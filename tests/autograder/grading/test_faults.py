@@ -5,16 +5,26 @@ import sys
 
 import pytest
 
-from autograder.errors import CourseError
-from autograder.grade import (SECRET_FILE, Verdict, course_secret, grade_submission, load_assignment, load_verdict,
-                              record_path, sandboxes, save_verdict, seed_id)
-from autograder.grades import HandGrades, exercise_points, reasons
-from autograder.patience import Patient
 from autograder.checks.student import Returned, Student, StudentError
-from autograder.sample_class.handed_in import Notebook
+from autograder.classroom.grades import HandGrades, exercise_points, reasons
+from autograder.errors import CourseError
+from autograder.grading.patience import Patient
+from autograder.grading.schedule import difference, grade_all
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import (
+    SECRET_FILE,
+    Verdict,
+    course_secret,
+    grade_submission,
+    load_assignment,
+    load_verdict,
+    record_path,
+    sandboxes,
+    save_verdict,
+    seed_id,
+)
 from autograder.sandbox.backend import ProcessBackend
-from autograder.schedule import difference, grade_all
-from autograder.submissions import Submission
+from course.sample_class.handed_in import Notebook
 
 NAME = "01-static-embeddings"
 DEADLY = '''

@@ -4,8 +4,14 @@ import os
 
 import pytest
 
-from autograder.intake import (MAX_CELLS, MAX_NOTEBOOK_BYTES, IntakeError, SubmittedCell, read_cells,
-                               read_regular_file)
+from autograder.grading.intake import (
+    MAX_CELLS,
+    MAX_NOTEBOOK_BYTES,
+    IntakeError,
+    SubmittedCell,
+    read_cells,
+    read_regular_file,
+)
 
 
 def notebook(*cells, **more):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom import grade_class, rewrite
-from autograder.feedback import feedback_path
-from autograder.grade import load_verdict, record_path
-from autograder.gradebook import course_config, open_gradebook
+from autograder.classroom.feedback import feedback_path
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.whole_class import grade_class, rewrite
+from autograder.grading.verdict import load_verdict, record_path
 
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"
@@ -171,7 +171,7 @@ def test_the_gradebook_may_be_postgresql(graded, tmp_path, postgres):
     submitted, root = small_class(graded, tmp_path / "in", "perfect", "script-in-an-answer"), tmp_path / "course"
     root.mkdir()
     (root / "nbgrader_config.py").write_text(
-        "from pathlib import Path\nfrom autograder.nbgrader_steps import configure\n"
+        "from pathlib import Path\nfrom autograder.classroom.nbgrader_steps import configure\n"
         f"configure(get_config(), Path(__file__).resolve().parent, db_url={postgres!r})\n")
     grade_class(submitted, "01", root, tmp_path / "report")
     assert not (root / "gradebook.db").exists()

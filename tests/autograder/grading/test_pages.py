@@ -4,9 +4,9 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from autograder.feedback import feedback_path
-from autograder.pages import SHOWN_CODE, highlighted
-from autograder.report import discrimination, item_analysis, spread
+from autograder.classroom.feedback import feedback_path
+from autograder.classroom.pages import SHOWN_CODE, highlighted
+from autograder.classroom.report import discrimination, item_analysis, spread
 
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"

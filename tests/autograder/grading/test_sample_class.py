@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom import grade_class
-from autograder.feedback import feedback_path
-from autograder.gradebook import course_config, open_gradebook
-from autograder.grades import exercise_points, hand_grades
-from autograder.sample_class import make_sample_class, samples
+from autograder.classroom.feedback import feedback_path
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.grades import exercise_points, hand_grades
+from autograder.classroom.whole_class import grade_class
+from course.sample_class import make_sample_class, samples
 
 pytestmark = pytest.mark.sandbox
 

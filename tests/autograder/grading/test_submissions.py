@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from autograder.errors import CourseError
-from autograder.intake import IntakeError
-from autograder.submissions import find_submissions, student_id
+from autograder.grading.intake import IntakeError
+from autograder.grading.submissions import find_submissions, student_id
 
 NAME = "01-static-embeddings"
 FILE = f"{NAME}.ipynb"

@@ -2,9 +2,9 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.intake import MAX_CELL_CHARACTERS, SubmittedCell
-from autograder.magics import without_magics
-from autograder.transplant import MAX_ADDED_CELLS, transplant
+from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
+from autograder.grading.magics import without_magics
+from autograder.grading.transplant import MAX_ADDED_CELLS, transplant
 
 
 def ours(kind, grade_id, source, **mark):

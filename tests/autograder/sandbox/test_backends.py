@@ -138,7 +138,7 @@ def test_exit_codes_say_held_escaped_or_no_isolation():
 @pytest.mark.sandbox
 def test_without_bubblewrap_the_doctor_says_what_to_install():
     hide = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", "/dev/null", shutil.which("bwrap")]
-    done = subprocess.run([*hide, sys.executable, "-m", "autograder.cli", "doctor"], capture_output=True, text=True,
+    done = subprocess.run([*hide, sys.executable, "-m", "course.cli", "doctor"], capture_output=True, text=True,
                           cwd=REPOSITORY)
     assert done.returncode == 2 and "apt-get install bubblewrap" in done.stdout and "refused" in done.stdout
 
@@ -165,7 +165,7 @@ def test_an_ordinary_users_sandbox_holds_too():
     home.chmod(0o777)
     path = os.pathsep.join(map(str, [REPOSITORY, *site_folders()]))
     done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "env", "-i", f"HOME={home}",
-                           f"PYTHONPATH={path}", "PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1", python, "-m", "autograder.cli",
+                           f"PYTHONPATH={path}", "PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1", python, "-m", "course.cli",
                            "doctor"], capture_output=True, text=True, cwd=home)
     home.rmdir()
     assert done.returncode == 0, done.stdout + done.stderr

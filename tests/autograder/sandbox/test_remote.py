@@ -153,7 +153,7 @@ def test_every_cell_runs_alone_and_the_faulty_ones_are_named():
 def test_what_a_notebook_expects_of_jupyter_is_there_and_harmless():
     cells = [Cell("setup", "from __future__ import annotations\nimport ipywidgets as w, anywidget\n"
                   "from IPython.display import display as show, HTML\nfrom autograder.check import check\n"
-                  "from autograder.figures import figure\nfrom autograder.anything.else_ import name"),
+                  "from course.book.figures import figure\nfrom autograder.anything.else_ import name"),
              Cell(None, "class Slider(anywidget.AnyWidget):\n    value = 1\nshow(Slider()); display(HTML('x'))\n"
                   "get_ipython().run_line_magic('time', 'x')\nfigure('f', {})\ntotal = check(len) + 0.0\n"
                   "@w.interact(n=(1, 2))\ndef f(n: NotDefinedAnywhere = 1): return n"),

@@ -1,7 +1,7 @@
 """`course fetch`: what it prints and its exit codes."""
 import pytest
 
-from autograder.cli import main
+from course.cli import main
 from reference_impl import corpora
 
 

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 import torch
 
-from reference_impl.embeddings.counts import (pmi, ppmi, sparse_ppmi, svd_vectors, window_counts, window_counts_plain)
+from reference_impl.embeddings.counts import pmi, ppmi, sparse_ppmi, svd_vectors, window_counts, window_counts_plain
 
 
 @pytest.fixture

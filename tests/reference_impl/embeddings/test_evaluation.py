@@ -6,8 +6,14 @@ import scipy.stats
 import torch
 
 from reference_impl.corpora import Analogy
-from reference_impl.embeddings.evaluation import (analogy, analogy_accuracy, cosine_similarity, ranks, spearman,
-                                                  word_similarity)
+from reference_impl.embeddings.evaluation import (
+    analogy,
+    analogy_accuracy,
+    cosine_similarity,
+    ranks,
+    spearman,
+    word_similarity,
+)
 from reference_impl.embeddings.vectors import Vectors
 
 

@@ -7,8 +7,17 @@ import scipy.stats
 import torch
 from torch.autograd import gradcheck
 
-from reference_impl.embeddings.skipgram import (Tables, add_rows, block_gradients, keep_probability, noise_distribution,
-                                                sample_noise, sgns_gradients, sgns_loss, train_skipgram)
+from reference_impl.embeddings.skipgram import (
+    Tables,
+    add_rows,
+    block_gradients,
+    keep_probability,
+    noise_distribution,
+    sample_noise,
+    sgns_gradients,
+    sgns_loss,
+    train_skipgram,
+)
 from reference_impl.embeddings.vocabulary import Vocabulary, encode
 
 

@@ -14,7 +14,7 @@ import tokenizers
 import torch
 import transformers
 
-from autograder.cli import main
+from course.cli import main
 from reference_impl import corpora
 from reference_impl.engine.loading import load
 from reference_impl.weights.pretrained import hugging_face_state
@@ -26,7 +26,7 @@ NAME = "smollm2-135m-instruct"
 @contextlib.contextmanager
 def course_serve(*arguments, **environment):
     """The process, and the address that it says it serves at."""
-    process = subprocess.Popen([sys.executable, "-m", "autograder.cli", "serve", "--port", "0", *map(str, arguments)],
+    process = subprocess.Popen([sys.executable, "-m", "course.cli", "serve", "--port", "0", *map(str, arguments)],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env={**os.environ, **environment})
     try:

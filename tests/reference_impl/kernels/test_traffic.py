@@ -5,8 +5,13 @@ import torch
 from reference_impl.kernels.backend import Tiles
 from reference_impl.kernels.flash_attention import flash_forward_twin
 from reference_impl.kernels.flash_attention_backward import flash_backward_twin
-from reference_impl.kernels.traffic import (counting, flash_attention_bytes, load, paged_decode_bytes,
-                                            standard_attention_bytes)
+from reference_impl.kernels.traffic import (
+    counting,
+    flash_attention_bytes,
+    load,
+    paged_decode_bytes,
+    standard_attention_bytes,
+)
 
 
 def moved(length, tiles, *, causal=False, window=None, heads=2, kv_heads=1, head_dim=8):

@@ -4,8 +4,15 @@ import torch
 from torch.nn import functional as F
 
 from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
-from reference_impl.layers.feed_forward import (ACTIVATIONS, FeedForward, GatedFeedForward, activation, gelu, gelu_tanh,
-                                                silu)
+from reference_impl.layers.feed_forward import (
+    ACTIVATIONS,
+    FeedForward,
+    GatedFeedForward,
+    activation,
+    gelu,
+    gelu_tanh,
+    silu,
+)
 from reference_impl.layers.norms import LayerNorm, RMSNorm, layer_norm, rms_norm
 
 CLOSE = {"rtol": 0, "atol": 1e-12}

@@ -3,7 +3,6 @@ import math
 
 import pytest
 import torch
-
 import transformers
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
 from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings  # noqa: E402
@@ -12,10 +11,8 @@ from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
 from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAttention  # noqa: E402
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
-from reference_impl.layers.positions import (LearnedPositions, alibi_bias, alibi_slopes,  # noqa: E402
-                                             sinusoidal_positions)
-from reference_impl.layers.relative import (RelativeBias, distance_buckets, distance_vectors,  # noqa: E402
-                                            transformer_xl_scores)
+from reference_impl.layers.positions import LearnedPositions, alibi_bias, alibi_slopes, sinusoidal_positions  # noqa: E402
+from reference_impl.layers.relative import RelativeBias, distance_buckets, distance_vectors, transformer_xl_scores  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables, rotate, to_halves  # noqa: E402
 
 

@@ -6,8 +6,17 @@ import scipy.stats
 import sklearn.metrics
 import torch
 
-from reference_impl.measure.metrics import (MetricError, accuracy, binary_scores, bits_per_byte, macro_f1, matthews,
-                                            pearson, perplexity, scores)
+from reference_impl.measure.metrics import (
+    MetricError,
+    accuracy,
+    binary_scores,
+    bits_per_byte,
+    macro_f1,
+    matthews,
+    pearson,
+    perplexity,
+    scores,
+)
 
 
 def labelled(num_classes, seed=0, number=60):

@@ -3,9 +3,8 @@ import json
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.models import bert_tasks  # noqa: E402

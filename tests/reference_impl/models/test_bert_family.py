@@ -1,17 +1,14 @@
 """RoBERTa, ALBERT, ELECTRA and DistilBERT against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-
 import transformers
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.models.albert import AlbertConfig, AlbertForPreTraining  # noqa: E402
 from reference_impl.models.bert import BertConfig, BertForPreTraining  # noqa: E402
-from reference_impl.models.distilbert import (DistilBert, DistilBertConfig, DistilBertForMaskedLM,  # noqa: E402
-                                              start_from_teacher)
-from reference_impl.models.electra import (ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining,  # noqa: E402
-                                           share_embeddings)
+from reference_impl.models.distilbert import DistilBert, DistilBertConfig, DistilBertForMaskedLM, start_from_teacher  # noqa: E402
+from reference_impl.models.electra import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining, share_embeddings  # noqa: E402
 from reference_impl.models.roberta import RobertaConfig, RobertaForMaskedLM  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402

@@ -10,8 +10,14 @@ from transformers.models.big_bird import modeling_big_bird
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.measure.tensors import TensorCounter
 from reference_impl.models import bigbird
-from reference_impl.models.bigbird import (BigBird, BigBirdAttention, BigBirdConfig, BigBirdForMaskedLM,
-                                           pattern, random_blocks)
+from reference_impl.models.bigbird import (
+    BigBird,
+    BigBirdAttention,
+    BigBirdConfig,
+    BigBirdForMaskedLM,
+    pattern,
+    random_blocks,
+)
 from reference_impl.weights.pretrained import config_from
 
 SMALL = {"vocab_size": 61, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,

@@ -1,14 +1,18 @@
 """DeBERTa against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 from transformers.models.deberta import modeling_deberta  # noqa: E402
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
-from reference_impl.models.deberta import (Deberta, DebertaConfig, DebertaForMaskedLM,  # noqa: E402
-                                           DebertaForSequenceClassification, distance_rows)
+from reference_impl.models.deberta import (  # noqa: E402
+    Deberta,
+    DebertaConfig,
+    DebertaForMaskedLM,
+    DebertaForSequenceClassification,
+    distance_rows,
+)
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 

@@ -7,8 +7,18 @@ from torch import nn
 from torch.nn.functional import conv1d, cross_entropy
 
 from reference_impl.layers.checks import ModelInputError
-from reference_impl.models.elmo import (PADDING, WORD_END, WORD_START, CharacterEncoder, ELMo, ELMoConfig, Highway,
-                                        ScalarMix, characters_of, word_characters)
+from reference_impl.models.elmo import (
+    PADDING,
+    WORD_END,
+    WORD_START,
+    CharacterEncoder,
+    ELMo,
+    ELMoConfig,
+    Highway,
+    ScalarMix,
+    characters_of,
+    word_characters,
+)
 from reference_impl.objectives.bidirectional_lm import bidirectional_lm
 
 TINY = ELMoConfig(vocab_size=11, character_size=3, filters=((1, 4), (2, 3), (5, 6)), word_size=5, cell_size=7,

@@ -3,7 +3,6 @@ import dataclasses
 
 import pytest
 import torch
-
 import transformers
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402

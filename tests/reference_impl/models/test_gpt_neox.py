@@ -1,15 +1,14 @@
 """The parallel block against transformers' GPT-NeoX, from tiny random configurations with the same weights."""
 import pytest
 import torch
-
 import transformers
 from transformers.models.gpt_neox import modeling_gpt_neox  # noqa: E402
 
-from reference_impl.models.gpt_neox import Block, GPTNeoX, GPTNeoXConfig  # noqa: E402
 from reference_impl.layers.attention import plain_attention  # noqa: E402
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.layers.masks import causal_mask  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables  # noqa: E402
+from reference_impl.models.gpt_neox import Block, GPTNeoX, GPTNeoXConfig  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 
 SMALL = {"vocab_size": 61, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,

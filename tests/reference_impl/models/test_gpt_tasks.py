@@ -3,14 +3,19 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
-from reference_impl.models.gpt_tasks import (GPTForMultipleChoice, GPTForSequenceClassification,  # noqa: E402
-                                             GPTForSimilarity, Markers, TaskOutput, with_markers)
+from reference_impl.models.gpt_tasks import (  # noqa: E402
+    GPTForMultipleChoice,
+    GPTForSequenceClassification,
+    GPTForSimilarity,
+    Markers,
+    TaskOutput,
+    with_markers,
+)
 from reference_impl.objectives.task_losses import label_and_language  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 

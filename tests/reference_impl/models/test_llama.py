@@ -1,7 +1,6 @@
 """LLaMA, Mistral, Qwen2 and Qwen3 against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-
 import transformers
 from transformers import modeling_rope_utils  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402

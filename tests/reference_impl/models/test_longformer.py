@@ -7,8 +7,7 @@ from transformers.models.longformer import modeling_longformer
 
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.measure.tensors import TensorCounter
-from reference_impl.models.longformer import (Longformer, LongformerAttention, LongformerConfig,
-                                              LongformerForMaskedLM)
+from reference_impl.models.longformer import Longformer, LongformerAttention, LongformerConfig, LongformerForMaskedLM
 from reference_impl.weights.pretrained import config_from
 from reference_impl.weights.safetensors_files import WeightsError
 

@@ -1,9 +1,8 @@
 """ModernBERT against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 from transformers.models.modernbert import modeling_modernbert  # noqa: E402
 
 from reference_impl.layers.masks import window_mask  # noqa: E402

@@ -9,8 +9,8 @@ import pytest
 import torch
 import transformers
 
-from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
 from reference_impl.models.albert import Albert, AlbertConfig
+from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
 from reference_impl.models.bigbird import BigBird, BigBirdConfig
 from reference_impl.models.deberta import Deberta, DebertaConfig
 from reference_impl.models.distilbert import DistilBert, DistilBertConfig

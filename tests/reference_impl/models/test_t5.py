@@ -1,9 +1,8 @@
 """T5 against transformers, from tiny random configurations with the same weights."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 from transformers.models.t5 import modeling_t5  # noqa: E402
 
 from reference_impl.generation.cache import GrowingCache  # noqa: E402

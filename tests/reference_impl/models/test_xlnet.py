@@ -1,9 +1,8 @@
 """XLNet against transformers, from tiny random configurations with the same weights; what each stream sees by hand."""
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
-
 import transformers
+from torch.nn.functional import cross_entropy
 from transformers.models.xlnet import modeling_xlnet  # noqa: E402
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402

@@ -7,8 +7,13 @@ from reference_impl.models.albert import AlbertForPreTraining
 from reference_impl.models.bert import BertForPreTraining
 from reference_impl.objectives.batches import ObjectiveError
 from reference_impl.objectives.masked_lm import Masking
-from reference_impl.objectives.next_sentence import (Pair, PairCollator, masked_lm_and_pairs, next_sentence_pairs,
-                                                     sentence_order_pairs)
+from reference_impl.objectives.next_sentence import (
+    Pair,
+    PairCollator,
+    masked_lm_and_pairs,
+    next_sentence_pairs,
+    sentence_order_pairs,
+)
 from reference_impl.objectives.terms import IGNORED
 
 PAD, CLS, SEP, MASK = range(4)

@@ -8,8 +8,15 @@ import torch
 from reference_impl.objectives.batches import ObjectiveError
 from reference_impl.objectives.grpo import distance, group_advantages, group_batch, grpo
 from reference_impl.objectives.logprobs import answer_logprobs, sequence_logprobs
-from reference_impl.objectives.ppo import (ActorCritic, advantages, clipped_policy_loss, clipped_value_loss, ppo,
-                                           rollout_batch, token_rewards)
+from reference_impl.objectives.ppo import (
+    ActorCritic,
+    advantages,
+    clipped_policy_loss,
+    clipped_value_loss,
+    ppo,
+    rollout_batch,
+    token_rewards,
+)
 from reference_impl.objectives.reward_model import TokenScores
 from reference_impl.objectives.supervised import answer_example, supervised_batch
 

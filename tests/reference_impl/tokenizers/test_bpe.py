@@ -3,9 +3,9 @@ import json
 from collections import Counter
 
 import pytest
-
 import tokenizers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import bpe  # noqa: E402
 from reference_impl.tokenizers.bpe_training import train_bpe  # noqa: E402

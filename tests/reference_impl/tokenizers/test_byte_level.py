@@ -2,10 +2,10 @@
 import json
 
 import pytest
-
-import tokenizers
 import tiktoken
-from hypothesis import given, settings, strategies as st  # noqa: E402
+import tokenizers
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import byte_level  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import GPT2  # noqa: E402

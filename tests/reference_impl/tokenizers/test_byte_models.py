@@ -1,8 +1,8 @@
 """ByT5's and CANINE's ids against `transformers`."""
 import pytest
-
 import transformers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import byte_models as bm  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402

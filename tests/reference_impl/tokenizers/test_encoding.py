@@ -3,9 +3,9 @@ import itertools
 from collections import Counter
 
 import pytest
-
 import tokenizers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import encoding as enc  # noqa: E402
 from reference_impl.tokenizers.byte_level import train_byte_level_bpe  # noqa: E402

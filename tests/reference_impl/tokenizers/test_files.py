@@ -4,17 +4,15 @@ import json
 import random
 
 import pytest
-
-import tokenizers
 import tiktoken
+import tokenizers
 
 from reference_impl.tokenizers import files, tokenizer_json  # noqa: E402
 from reference_impl.tokenizers.bpe_training import train_bpe  # noqa: E402
 from reference_impl.tokenizers.byte_level import from_characters, train_byte_level_bpe  # noqa: E402
 from reference_impl.tokenizers.encoding import Template  # noqa: E402
 from reference_impl.tokenizers.normalizers import Normalizer, bert_normalizer, lowercase, strip_accents  # noqa: E402
-from reference_impl.tokenizers.pretokenizers import (BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS,  # noqa: E402
-                                                     WORDS_AND_SIGNS)
+from reference_impl.tokenizers.pretokenizers import BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS, WORDS_AND_SIGNS  # noqa: E402
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.tokenizers.unigram_training import train_unigram  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary  # noqa: E402

@@ -1,6 +1,5 @@
 """A tokenizer from the table of a GGUF file."""
 import pytest
-
 import tokenizers
 
 from reference_impl.tokenizers.byte_level import train_byte_level_bpe  # noqa: E402

@@ -2,9 +2,9 @@
 import unicodedata
 
 import pytest
-
 import tokenizers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import pretokenizers as pre  # noqa: E402
 

@@ -4,16 +4,14 @@ import random
 import unicodedata
 
 import pytest
-
-import tokenizers
-import tiktoken
 import sentencepiece as spm
+import tiktoken
+import tokenizers
 
 from reference_impl import corpora  # noqa: E402
 from reference_impl.tokenizers import tokenizer_json  # noqa: E402
 from reference_impl.tokenizers.byte_level import from_characters  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import GPT2  # noqa: E402
-
 
 CHANGED = "\u166d\u1734\u1885\u1886"  # their class is another one since the libraries' tables were made
 

@@ -4,9 +4,9 @@ import random
 import struct
 
 import pytest
-
 import sentencepiece as spm
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers import sentencepiece_file as spf  # noqa: E402
 from reference_impl.tokenizers.charsmap import CharsMap  # noqa: E402

@@ -5,9 +5,9 @@ import random
 from collections import Counter
 
 import pytest
-
 import tokenizers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers.unigram import Unigram, log_sum_exp  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402

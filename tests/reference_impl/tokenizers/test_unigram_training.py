@@ -5,7 +5,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-
 import tokenizers
 
 from reference_impl.tokenizers import unigram_training as training  # noqa: E402

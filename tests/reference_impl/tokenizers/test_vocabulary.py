@@ -1,7 +1,6 @@
 """Tokens and ids, and what is refused."""
 import pytest
 
-
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary  # noqa: E402
 
 

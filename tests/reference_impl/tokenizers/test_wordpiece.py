@@ -2,16 +2,21 @@
 from collections import Counter
 
 import pytest
-
 import tokenizers
-from hypothesis import given, settings, strategies as st  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st
 
 from reference_impl.tokenizers.bpe import count_pairs  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import BERT, split  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary  # noqa: E402
 from reference_impl.tokenizers.wordpiece import WordPiece  # noqa: E402
-from reference_impl.tokenizers.wordpiece_training import (BERT_SPECIALS, join, learn_by_likelihood,  # noqa: E402
-                                                          symbols_of, train_wordpiece)
+from reference_impl.tokenizers.wordpiece_training import (  # noqa: E402
+    BERT_SPECIALS,
+    join,
+    learn_by_likelihood,
+    symbols_of,
+    train_wordpiece,
+)
 
 few_words = st.dictionaries(st.text("abcd", min_size=1, max_size=7), st.integers(1, 6), min_size=1, max_size=8)
 

@@ -6,12 +6,20 @@ import pytest
 import torch
 
 from reference_impl.models.bert import Bert, BertConfig
-from reference_impl.models.bert_tasks import (BertForQuestionAnswering, BertForSequenceClassification,
-                                              BertForTokenClassification, sentence_vectors)
+from reference_impl.models.bert_tasks import (
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    sentence_vectors,
+)
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.models.heads import similarity
-from reference_impl.objectives.task_losses import (in_batch_negatives, sequence_classification, span_answering,
-                                                   token_classification)
+from reference_impl.objectives.task_losses import (
+    in_batch_negatives,
+    sequence_classification,
+    span_answering,
+    token_classification,
+)
 from reference_impl.training.fine_tuning import FineTuningConfig, epoch_batches, fine_tune, fine_tuning_groups
 
 CONFIG = BertConfig(vocab_size=24, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64,

@@ -1,8 +1,12 @@
 """Learning rates beside those that transformers' schedulers give an optimiser."""
 import pytest
 import torch
-from transformers import (get_constant_schedule_with_warmup, get_cosine_schedule_with_warmup,
-                          get_cosine_with_min_lr_schedule_with_warmup, get_linear_schedule_with_warmup)
+from transformers import (
+    get_constant_schedule_with_warmup,
+    get_cosine_schedule_with_warmup,
+    get_cosine_with_min_lr_schedule_with_warmup,
+    get_linear_schedule_with_warmup,
+)
 
 from reference_impl.training.schedules import learning_rate
 

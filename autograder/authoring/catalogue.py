@@ -1,0 +1,171 @@
+"""What the assignments contain, read from `solutions/NN-name.py`: the one source of statement, solution and points.
+
+A solutions file is a jupytext percent file. The grade ids of its nbgrader cells carry the structure of one exercise
+`NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell), `name-check` (the graded check
+cell). A manual answer is one graded markdown cell, `name`. Cells `setup*` run everywhere before the student's.
+"""
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.checks.protocol import Exercise, exercises_of
+from autograder.errors import CourseError
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTIONS = ROOT / "solutions"
+EXERCISES = ROOT / "exercises"
+DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"     # nbgrader's own delimiters
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One step of help: its title ("Nudge") and its Markdown text."""
+    title: str
+    text: str
+
+
+class Assignment:
+    """One solutions file: `number` ("01"), `name` ("01-static-embeddings"), its notebook and its exercises."""
+
+    def __init__(self, path: Path):
+        self.path, self.name, self.number = path, path.stem, path.stem[:2]
+
+    @cached_property
+    def notebook(self) -> NotebookNode:
+        """The file as a notebook, with solutions. Raises CourseError when it cannot be read as one."""
+        try:
+            return jupytext.read(self.path, fmt="py:percent")
+        except (OSError, ValueError) as error:
+            raise CourseError(f"{self.path}: not a percent-format notebook: {error}") from error
+
+    @cached_property
+    def exercises(self) -> dict[str, Exercise]:
+        """By id, in the notebook's order: those with checks, and the manual ones from the notebook alone."""
+        checked = exercises_of(self.number)
+        manual = {self._id(grade_id): Exercise(self._id(grade_id), "", meta["points"], "manual")
+                  for grade_id, (cell, meta) in self.cells.items()
+                  if cell.cell_type == "markdown" and meta["grade"] and self._id(grade_id) not in checked}
+        found = checked | manual
+        order = {self._id(grade_id): position for position, grade_id in enumerate(self.cells)}
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+    @cached_property
+    def cells(self) -> dict[str, tuple[NotebookNode, NotebookNode]]:
+        """The nbgrader cells by grade id, in order: the cell and its nbgrader metadata."""
+        return {grade_id_of(cell): (cell, cell.metadata.nbgrader)
+                for cell in self.notebook.cells if grade_id_of(cell)}
+
+    @property
+    def points(self) -> float:
+        """What the whole assignment is worth, manual answers included."""
+        return sum(one.points for one in self.exercises.values())
+
+    def exercise(self, name: str) -> Exercise:
+        """By id ("01.ppmi") or grade id ("ppmi"). Raises CourseError, naming what there is."""
+        found = self.exercises.get(name) or self.exercises.get(self._id(name))
+        if not found:
+            raise CourseError(f"{self.name} has no exercise {name!r}; it has {', '.join(self.exercises)}")
+        return found
+
+    def hints(self, id: str) -> list[Hint]:
+        """The hints of an exercise, mildest first: the `<details>` of its card. Raises CourseError without a card."""
+        name = self.exercise(id).id.split(".", 1)[1]
+        if f"{name}-card" not in self.cells:
+            raise CourseError(f"{self.path}: exercise {id} has no cell with grade_id \"{name}-card\" to hold its hints")
+        card = self.cells[f"{name}-card"][0].source
+        return [Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
+                for title, text in DETAILS.findall(card)]
+
+    def secret_lines(self) -> set[str]:
+        """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are no secret."""
+        secret = set()
+        for cell in self.notebook.cells:
+            lines, name = solution_lines(cell), grade_id_of(cell)
+            exercise = self.exercises.get(self._id(name)) if name else None
+            if exercise and exercise.kind == "find-line":
+                lines -= set(map(bare, self.cells[f"{name}-card"][0].source.split("\n")))
+            secret |= lines
+        return secret
+
+    def problems(self) -> list[str]:
+        """Where the notebook and the checks disagree, one sentence each; none when all is well."""
+        return list(self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        ids = [grade_id_of(cell) for cell in self.notebook.cells if grade_id_of(cell)]
+        yield from (f"the grade_id {id} stands on {ids.count(id)} cells" for id in self.cells if ids.count(id) > 1)
+        for id, one in self.exercises.items():
+            name = id.split(".", 1)[1]
+            if name not in self.cells:
+                yield f"{id} has checks but no solution cell with grade_id \"{name}\""
+                continue
+            graded = name if one.kind == "manual" else f"{name}-check"
+            if graded not in self.cells:
+                yield f"{id} has no graded cell with grade_id \"{graded}\""
+            elif (points := self.cells[graded][1].get("points")) != one.points:
+                yield f"{id}: the cell {graded} says {points} points, the checks {one.points}"
+        known = {f"{id.split('.', 1)[1]}{suffix}" for id in self.exercises for suffix in ("", "-check")}
+        for grade_id, (_, meta) in self.cells.items():
+            if (meta["grade"] or meta["solution"]) and grade_id not in known:
+                yield f"the cell {grade_id} is graded or a solution, but no exercise {self._id(grade_id)} has checks"
+
+    def _id(self, grade_id: str) -> str:
+        return f"{self.number}.{grade_id}"
+
+
+def assignment(name: str) -> Assignment:
+    """"01", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
+    wanted = name.split(".")[0]
+    for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py")):
+        if wanted in (path.stem, path.stem[:2]):
+            return Assignment(path)
+    there = ", ".join(path.stem for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))) or "none"
+    raise CourseError(f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}")
+
+
+def assignments() -> list[Assignment]:
+    """All of them, in order."""
+    return [Assignment(path) for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))]
+
+
+def pristine_notebook(name: str) -> NotebookNode:
+    """The notebook as students get it, from `exercises/`. Raises CourseError when it is not built."""
+    one = assignment(name)
+    path = EXERCISES / one.name / f"{one.name}.ipynb"
+    if not path.exists():
+        raise CourseError(f"{path} does not exist; `course build {one.number}` makes it")
+    return nbformat.read(path, as_version=4)
+
+
+def grade_id_of(cell: NotebookNode) -> str | None:
+    """The grade id of an nbgrader cell, None for any other."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+def solution_lines(cell: NotebookNode) -> set[str]:
+    """The lines of a source cell that students must not find: solution regions, model answers and hidden tests.
+
+    Stripped of indentation and comments; lines with fewer than four words or signs (`return total`) are left out.
+    """
+    whole = cell.metadata.get("nbgrader", {}).get("solution", False) and BEGIN not in cell.source
+    lines, inside = set(), whole
+    for line in cell.source.split("\n"):
+        if BEGIN in line or "BEGIN HIDDEN TESTS" in line:
+            inside = True
+        elif END in line or "END HIDDEN TESTS" in line:
+            inside = whole
+        elif inside:
+            lines.add(bare(line))
+    return {line for line in lines if len(re.findall(r"\w+|[^\w\s]", line)) >= 4}
+
+
+def bare(line: str) -> str:
+    """A line of code without indentation and comment."""
+    return re.sub(r"(^|\s+)#.*$", "", line.strip())

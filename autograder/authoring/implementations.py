@@ -1,0 +1,96 @@
+"""The functions that a check can be run on at home: the reference, a known mistake, another right answer, or a file.
+
+Everything here runs in this process, without isolation: it is for the course's own code and for a student's own
+work, never for somebody else's submission (`course grade` does that).
+"""
+import linecache
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from autograder.authoring.catalogue import EXERCISES, assignment
+from autograder.checks.protocol import Exercise
+from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.tracebacks import student_traceback
+from autograder.errors import CourseError
+
+MAGICS = ("%", "!", "?")
+
+
+def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
+    """The functions that `impl` gives for an exercise; None when a mistake or alternative is not of this exercise.
+
+    impl: "reference", "mistake:NAME", "alternative:NAME", "student" (the notebook in exercises/), or a path.
+    Raises CourseError for a path that is not there.
+    """
+    kind, _, name = impl.partition(":")
+    if kind in ("mistake", "alternative") and name:
+        known = {one.name: one for one in (mistakes_of if kind == "mistake" else alternatives_of)(exercise.id)}
+        return {**reference(exercise.id[:2]), known[name].replaces: known[name].function} if name in known else None
+    if impl == "reference":
+        return reference(exercise.id[:2])
+    return from_file(student_path(impl, exercise.id[:2]))
+
+
+def student_path(impl: str, number: str) -> Path:
+    """The file that "student" or a path means."""
+    one = assignment(number)
+    return EXERCISES / one.name / f"{one.name}.ipynb" if impl == "student" else Path(impl)
+
+
+@lru_cache
+def reference(number: str) -> dict[str, object]:
+    """The namespace after the setup and solution cells of an assignment. Raises CourseError if one of them fails."""
+    namespace, failures = run_cells(own_cells(assignment(number).notebook.cells), f"solutions/{number}")
+    if failures:
+        raise CourseError("the reference does not run: " + "; ".join(failures))
+    return namespace
+
+
+@lru_cache
+def from_file(path: Path) -> dict[str, object]:
+    """The namespace after running a student's notebook (setup, solution and added cells) or Python file.
+
+    A cell that fails is reported on the terminal and the rest still run.
+    """
+    import nbformat
+
+    if not path.is_file():
+        raise CourseError(f"{path} is not a file: give `reference`, `student`, `mistake:NAME`, `alternative:NAME`, "
+                          "a notebook or a Python file")
+    if path.suffix == ".ipynb":
+        try:
+            cells = list(own_cells(nbformat.read(path, as_version=4).cells))
+        except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+            raise CourseError(f"{path} is not a notebook: {error}") from error
+    else:
+        cells = [(path.name, path.read_text(encoding="utf-8"))]
+    namespace, failures = run_cells(cells, path.name)
+    for failure in failures:
+        print(failure)
+    return namespace
+
+
+def own_cells(cells: list) -> Iterator[tuple[str, str]]:
+    """(label, source) of the code cells that define things: setup, solutions and those without a grade id."""
+    for position, cell in enumerate(cells):
+        meta = cell.metadata.get("nbgrader", {})
+        grade_id = meta.get("grade_id", "")
+        wanted = meta.get("solution") or grade_id.startswith("setup") or not meta.get("locked")
+        if cell.cell_type == "code" and wanted and not meta.get("grade"):
+            kept = ["" if line.startswith(MAGICS) else line for line in cell.source.split("\n")]
+            yield grade_id or f"cell {position}", "\n".join(kept)
+
+
+def run_cells(cells: Iterator[tuple[str, str]], where: str) -> tuple[dict[str, object], list[str]]:
+    """Run each cell in one namespace; returns it and, for each cell that failed, its name and traceback."""
+    namespace: dict[str, object] = {"__name__": "notebook"}
+    failures = []
+    for label, source in cells:
+        filename = f"{where}: {label}"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        try:
+            exec(compile(source, filename, "exec"), namespace)
+        except Exception as error:
+            failures.append(student_traceback(error, namespace))
+    return namespace, failures

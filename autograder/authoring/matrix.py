@@ -1,0 +1,60 @@
+"""Which stage catches which known mistake: a table for authors, and its comparison with what the authors meant."""
+from dataclasses import dataclass
+
+from autograder.authoring.implementations import namespace_of
+from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
+from autograder.checks.registry import Mistake, mistakes_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mistake: the stages that fail on it, and what is not as registered ("" when all is)."""
+    mistake: Mistake
+    failed: list[str]
+    lost: float
+    problem: str
+
+
+def rows_of(exercise: Exercise) -> list[Row]:
+    """Run every mistake of an exercise through its stages."""
+    return [_row(exercise, one) for one in mistakes_of(exercise.id)]
+
+
+def _row(exercise: Exercise, mistake: Mistake) -> Row:
+    result = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
+    failed = [stage.name for stage in result.stages if stage.status != "passed"]
+    lost = result.points - result.earned
+    problem = ""
+    if mistake.caught_by not in failed:
+        problem = f"not caught by {mistake.caught_by}"
+    elif failed[0] != mistake.caught_by:
+        problem = f"{failed[0]} fails before {mistake.caught_by}"
+    elif abs(lost - mistake.loses) > 1e-9:
+        problem = f"loses {lost:g}, registered {mistake.loses:g}"
+    return Row(mistake, failed, lost, problem)
+
+
+def as_text(exercise: Exercise, rows: list[Row]) -> str:
+    """Rows are mistakes, columns stages: X the stage meant to catch it, x another that fails too, . passed."""
+    width = max((len(row.mistake.name) for row in rows), default=8)
+    names = [stage.name for stage in exercise.stages]
+    lines = [f"{exercise.id}  ({exercise.points:g} points)", f"  {'':<{width}}  {'  '.join(names)}  loses"]
+    for row in rows:
+        marks = "  ".join(f"{_mark(row, name):<{len(name)}}" for name in names)
+        lines.append(f"  {row.mistake.name:<{width}}  {marks}  {row.lost:g}  {row.problem}".rstrip())
+    return "\n".join(lines)
+
+
+def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
+    """The same as a Markdown table, for CONTRIBUTING."""
+    names = [stage.name for stage in exercise.stages]
+    lines = [f"**{exercise.id}** ({exercise.points:g} points)", "", f"| mistake | {' | '.join(names)} | loses |",
+             "| --- |" + " :-: |" * len(names) + " --: |"]
+    for row in rows:
+        marks = " | ".join(_mark(row, name) for name in names)
+        lines.append(f"| {row.mistake.name} | {marks} | {row.lost:g}{f' ({row.problem})' if row.problem else ''} |")
+    return "\n".join(lines)
+
+
+def _mark(row: Row, stage: str) -> str:
+    return "." if stage not in row.failed else "X" if stage == row.mistake.caught_by else "x"

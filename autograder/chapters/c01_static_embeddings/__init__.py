@@ -1,0 +1,1 @@
+"""Assignment 01: counts, PPMI, skip-gram with negative sampling, and how vectors are judged."""

@@ -1,0 +1,64 @@
+"""One page of feedback for one student and assignment: what was earned, what to look at first, how to go on.
+
+No script, no hidden input, no seed: of a failed behaviour the page says the likely cause and the misconception; only
+an exception shows more, the student's own lines. Whatever the student wrote is text on the page. Lengths are capped.
+"""
+from pathlib import Path
+
+from autograder.checks.rubric import page
+from autograder.classroom.pages import SHOWN_CODE, exercise_title, render
+from autograder.grading.verdict import Assignment, Verdict
+
+
+def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> str:
+    """The page as HTML. `graded`: gradebook.HandGrades, points and comments that were given by hand."""
+    from autograder.classroom.grades import exercise_points
+
+    if verdict is None:
+        verdict = Verdict("unknown", assignment.name, "", "", human=[
+            {"exercise": None, "reason": "This submission was not graded yet."}])
+    points = exercise_points(verdict, graded, assignment)
+    exercises = [_exercise(assignment, verdict, graded, id, points[id]) for id in assignment.exercises]
+    first = next(({"exercise": one, "stage": one["first"]} for one in exercises if one["first"]), None)
+    decided = sum(earned for earned in points.values() if earned is not None)
+    return render("feedback.html.j2", title=_title(assignment), verdict=verdict, graded=graded, exercises=exercises,
+                  first=first, total=max(0.0, decided - graded.penalty),
+                  possible=sum(one["points"] for one in exercises),
+                  waiting=sum(one["points"] for one in exercises if one["earned"] is None))
+
+
+def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned: float | None) -> dict:
+    one, short = assignment.exercises[id], id.split(".", 1)[1]
+    result = next((result for result in verdict.results if result["exercise"] == id), None)
+    stages = result["stages"] if result else []
+    first = next((stage for stage in stages if stage["status"] != "passed"), None)
+    own = verdict.own.get(short, "")
+    return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
+            "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
+            "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
+            "own_error": first["detail"] if first and first["status"] == "error" else "",
+            "waits": verdict.waits(id) if verdict.readable and earned is None else "",
+            "comment": "\n".join(filter(None, (graded.comments.get(short, ""), graded.comments.get(f"{short}-check"))))}
+
+
+def _title(assignment: Assignment) -> str:
+    heading = assignment.pristine.cells[0].source.split("\n", 1)[0]
+    return heading.lstrip("# ").strip() or assignment.name
+
+
+def feedback_path(course_root: Path, assignment: str, student: str) -> Path:
+    """Where nbgrader, too, puts the page, so that `nbgrader release_feedback` finds it."""
+    return course_root / "feedback" / student / assignment / f"{assignment}.html"
+
+
+def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[Verdict, object]]) -> list[Path]:
+    """Write the page of every (verdict, HandGrades); a page that would not change is not touched."""
+    written = []
+    for verdict, graded in rows:
+        path, text = feedback_path(course_root, assignment.name, verdict.student), feedback_page(assignment, verdict, graded)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.unlink(missing_ok=True)
+            path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written

@@ -1,0 +1,96 @@
+"""Who has how many points: the verdict, what people gave by hand, and the calendar, put together; and grades.csv.
+
+What was given by hand counts before what the checks gave. Nothing undecided is ever a zero: it is None, and
+`reasons` says why.
+"""
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+
+from autograder.grading.verdict import Assignment, Verdict
+
+WRITTEN = "A written answer waits to be read."
+
+
+@dataclass
+class HandGrades:
+    """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments."""
+
+    points: dict[str, float | None] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+    seconds_late: float = 0.0
+    penalty: float = 0.0
+
+
+def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrades:
+    """What the gradebook holds beyond the verdict; empty for a submission that it does not know."""
+    found = HandGrades()
+    try:
+        submission = gradebook.find_submission(assignment, student)
+    except MissingEntry:
+        return found
+    found.seconds_late = submission.total_seconds_late or 0.0
+    for notebook in submission.notebooks:
+        found.penalty += notebook.late_submission_penalty or 0.0
+        for grade in notebook.grades:
+            if grade.manual_score is not None or grade.cell.cell_type == "markdown":
+                # An untouched answer is a zero that nbgrader itself gives.
+                given = grade.manual_score if grade.manual_score is not None else grade.auto_score
+                found.points[grade.name] = None if grade.needs_manual_grade and grade.manual_score is None else given
+        for comment in notebook.comments:
+            if comment.manual_comment:
+                found.comments[comment.name] = comment.manual_comment
+    return found
+
+
+def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> dict[str, float | None]:
+    """Points by exercise id; None where a human has not decided yet. What was given by hand counts."""
+    earned = {result["exercise"]: result["earned"] for result in verdict.results}
+    points = {}
+    for id, one in assignment.exercises.items():
+        short = id.split(".", 1)[1]
+        cell = short if one.kind == "manual" else f"{short}-check"
+        if graded.points.get(cell) is not None:
+            points[id] = graded.points[cell]
+        else:
+            points[id] = None if one.kind == "manual" or verdict.waits(id) else earned.get(id)
+    return points
+
+
+def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
+    """The sum of what is decided, less the late penalty; None when nothing is decided."""
+    decided = [one for one in points.values() if one is not None]
+    return max(0.0, sum(decided) - graded.penalty) if decided else None
+
+
+def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
+    """grades.csv: student, assignment, points by exercise (empty: not decided), total, late (seconds), needs_human."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["student", "assignment", *assignment.exercises, "total", "late", "needs_human"])
+        for verdict, graded in sorted(rows, key=lambda row: row[0].student):
+            points = exercise_points(verdict, graded, assignment)
+            shown = [f"{one:g}" if one is not None else "" for one in points.values()]
+            total = total_points(points, graded)
+            out.writerow([_cell(verdict.student), verdict.assignment, *shown, f"{total:g}" if total is not None else "",
+                          f"{graded.seconds_late:g}", _cell("; ".join(reasons(verdict, points)))])
+    return path
+
+
+def reasons(verdict: Verdict, points: dict[str, float | None]) -> list[str]:
+    """Why a human is needed, one sentence a reason; empty when every point is decided."""
+    if not verdict.readable:
+        return [] if None not in points.values() else [verdict.waits("")]
+    by_reason: dict[str, list[str]] = {}
+    for id, one in points.items():
+        if one is None:
+            by_reason.setdefault(verdict.waits(id) or WRITTEN, []).append(id)
+    return [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
+
+
+def _cell(text: str) -> str:
+    """Text that a spreadsheet will not take for a formula."""
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

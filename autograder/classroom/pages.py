@@ -1,0 +1,59 @@
+"""What the feedback page and the class report share: the palette inlined, escaped templates, words and code.
+
+Pages are one file each: no script, no font, no request. Everything that comes from a submission is text.
+"""
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from autograder.checks.rubric import WORDS, with_code
+
+TEMPLATES = Path(__file__).parent / "templates"
+PALETTE = Path(__file__).parents[2] / "book" / "assets" / "palette.css"
+SHOWN_CODE = 12_000     # characters of one cell that a page shows
+
+TONES = {"passed": "good", "wrong": "bad", "error": "bad", "not_attempted": "idle", "time": "bad", "memory": "bad",
+         "killed": "bad", "fault": "warn", "human": "warn"}
+
+
+@lru_cache(maxsize=1)
+def templates() -> Environment:
+    """The page templates: autoescaping always on, an undefined name is an error."""
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+                              trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
+                            "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
+                            "percent": lambda share: f"{100 * share:.0f} %"}
+    environment.globals |= {"words": WORDS, "tones": TONES}
+    return environment
+
+
+def render(name: str, **values: object) -> str:
+    """One page as text, with the course's palette and the pages' style inlined."""
+    style = PALETTE.read_text(encoding="utf-8") + (TEMPLATES / "pages.css").read_text(encoding="utf-8")
+    style = re.sub(r"/\*.*?\*/\s*", "", style, flags=re.DOTALL)
+    return templates().get_template(name).render(style=Markup(style), **values)
+
+
+def highlighted(source: str) -> Markup:
+    """Python source as escaped HTML with the course's token colours, cut at SHOWN_CODE characters."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    cut = source if len(source) <= SHOWN_CODE else source[:SHOWN_CODE] + f"\n# ... {len(source) - SHOWN_CODE:,} more"
+    return Markup(highlight(cut, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+
+
+def exercise_title(assignment, exercise: str) -> str:
+    """The heading of an exercise's card in the notebook, without its number; the exercise's id if it has none."""
+    short = exercise.split(".", 1)[1]
+    for cell in assignment.pristine.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == f"{short}-card":
+            heading = re.search(r"^#+\s*(?:\d+\.\s*)?(.+)$", cell.source, flags=re.MULTILINE)
+            if heading:
+                return re.sub(r"[*`]", "", heading.group(1)).strip()
+    return exercise

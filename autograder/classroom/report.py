@@ -1,0 +1,110 @@
+"""The class at a glance, from the verdict records: spread, item analysis, misconceptions, what needs a person.
+
+Item analysis follows classical test theory: difficulty is the share that earned a behaviour, discrimination the
+correlation between the behaviour and the points for everything else (the item itself left out, so that it does not
+correlate with itself). Submissions that could not be read are left out of both.
+"""
+import os
+from collections import Counter
+from pathlib import Path
+from statistics import correlation, median
+from urllib.parse import quote
+
+from autograder.checks.rubric import WORDS
+from autograder.classroom.feedback import _title, feedback_path
+from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
+from autograder.classroom.pages import render
+from autograder.grading.verdict import Assignment, Verdict
+
+BARS = 10
+STATUS_WORDS = WORDS | {"wrong": "wrong"}       # "not yet" is for students
+Rows = list[tuple[Verdict, HandGrades]]
+
+
+def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Path) -> Path:
+    """Write the page and return its path. Links lead to the feedback pages, relative to the page."""
+    rows = sorted(rows, key=lambda row: row[0].student)
+    tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
+    read = [verdict for verdict, _ in rows if verdict.readable]
+    checked = sum(one.points for one in assignment.exercises.values() if one.kind != "manual")
+    earned = [sum(result["earned"] for result in verdict.results) for verdict in read]
+    page = render("report.html.j2", title=_title(assignment), rows=tables,
+                  tiers=sorted({verdict.tier for verdict in read}), checked=checked,
+                  possible=sum(one.points for one in assignment.exercises.values()),
+                  median=median([table["total"] for table in tables if table["total"] is not None] or [0]),
+                  complete=sum(points == checked for points in earned), spread=spread(earned, checked),
+                  spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
+                  written=sum(table["written"] for table in tables), items=item_analysis(read),
+                  misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def item_analysis(verdicts: list[Verdict]) -> list[dict]:
+    """One row a behaviour, in order: exercise, name, points, share that earned it, discrimination, other statuses.
+
+    rows: how many behaviours the exercise has, in its first row; 0 in the others.
+    """
+    totals = [sum(result["earned"] for result in verdict.results) for verdict in verdicts]
+    columns: dict[tuple[str, str], list[dict]] = {}
+    for verdict in verdicts:
+        for result in verdict.results:
+            for stage in result["stages"]:
+                columns.setdefault((result["exercise"], stage["name"]), []).append(stage)
+    stages_of = Counter(exercise for exercise, _ in columns)
+    rows = []
+    for (exercise, name), stages in columns.items():
+        first = not rows or rows[-1]["exercise"] != exercise
+        counts = Counter(STATUS_WORDS[stage["status"]] for stage in stages if stage["status"] != "passed")
+        rows.append({"exercise": exercise, "name": name, "points": stages[0]["points"],
+                     "rows": stages_of[exercise] if first else 0,
+                     "share": sum(stage["status"] == "passed" for stage in stages) / len(stages),
+                     "discrimination": discrimination([stage["earned"] for stage in stages], totals),
+                     "otherwise": ", ".join(f"{count} {word}" for word, count in counts.most_common())})
+    return rows
+
+
+def discrimination(earned: list[float], totals: list[float]) -> float | None:
+    """Correlation of one item with the rest of the points; None where one of the two does not vary."""
+    rest = [total - mine for total, mine in zip(totals, earned, strict=True)]
+    if len(set(earned)) < 2 or len(set(rest)) < 2:
+        return None
+    return correlation(earned, rest)
+
+
+def misconceptions(verdicts: list[Verdict]) -> list[dict]:
+    """Recognised misconceptions, the most frequent first; one student counts once for each sentence."""
+    seen = Counter()
+    for verdict in verdicts:
+        seen.update({(result["exercise"], stage["misconception"]) for result in verdict.results
+                     for stage in result["stages"] if stage["misconception"]})
+    return [{"exercise": exercise, "sentence": sentence, "count": count}
+            for (exercise, sentence), count in sorted(seen.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def spread(earned: list[float], most: float) -> list[dict]:
+    """Bars of a histogram of BARS equal classes up to `most` points, in the units of a 640 by 200 drawing."""
+    counts = [0] * BARS
+    for points in earned:
+        counts[min(BARS - 1, int(BARS * points / most)) if most else 0] += 1
+    tallest, width = max(counts, default=0) or 1, 640 / BARS
+    return [{"x": round(index * width + 4, 1), "width": round(width - 8, 1), "count": count,
+             "height": round(140 * count / tallest, 1), "y": round(170 - 140 * count / tallest, 1),
+             "label": f"{most * index / BARS:g}\u2013{most * (index + 1) / BARS:g}"}
+            for index, count in enumerate(counts)]
+
+
+def _spread_text(earned: list[float], most: float) -> str:
+    bars = [f"{bar['label']} points: {bar['count']}" for bar in spread(earned, most) if bar["count"]]
+    return "Number of students by points. " + ("; ".join(bars) or "No submission could be read") + "."
+
+
+def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path) -> dict:
+    points = exercise_points(verdict, graded, assignment)
+    manual = {id for id, one in assignment.exercises.items() if one.kind == "manual"}
+    waiting = [reason for reason in reasons(verdict, points) if not reason.endswith(WRITTEN)]
+    target = os.path.relpath(feedback_path(course_root, assignment.name, verdict.student), page.parent)
+    return {"student": verdict.student, "link": quote(target), "points": list(points.values()), "reasons": waiting,
+            "total": total_points(points, graded),
+            "written": sum(verdict.readable and points[id] is None for id in manual)}

@@ -1,0 +1,219 @@
+"""Grade many submissions on this machine: `jobs` worker processes, each with one submission at a time.
+
+No single submission can stop the batch: a worker that dies, or that is silent for longer than any sandbox may live,
+is replaced; its submission is tried once more in a fresh worker and then waits for a human. A verdict is written as
+soon as it is there, so a run that was interrupted goes on where it stopped.
+"""
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from autograder.grading.intake import IntakeError, fingerprint
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import (
+    Assignment,
+    Verdict,
+    course_secret,
+    grade_submission,
+    load_assignment,
+    load_verdict,
+    sandboxes,
+    save_verdict,
+)
+
+PATIENCE = 700.0        # seconds for one submission; above two tries of a sandbox's whole time, so only faults meet it
+
+
+@dataclass
+class Worker:
+    """One worker process and what it is busy with."""
+
+    process: multiprocessing.Process
+    pipe: Connection
+    submission: Submission | None = None
+    since: float = 0.0
+
+
+@dataclass
+class Batch:
+    """What a run did: verdicts by student, how many were kept from earlier runs, and what a regrade changed."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    kept: int = 0
+    before: dict[str, Verdict] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1,
+              regrade: bool = False, backend: object = None,
+              progress: Callable[[int, int, Verdict], None] | None = None) -> Batch:
+    """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
+
+    backend: a sandbox backend, the same for all; default the strongest one here. Raises CourseError if there is none.
+    """
+    from autograder.sandbox import choose_backend
+
+    started, batch, backend = time.monotonic(), Batch(), backend or choose_backend()
+    course_secret(course_root)
+    todo: deque[Submission] = deque()
+    for submission in submissions:
+        kept = load_verdict(course_root, assignment.name, submission.student)
+        if kept:
+            batch.before[submission.student] = kept
+        if kept and not regrade and _still_holds(kept, submission, assignment):
+            batch.verdicts[submission.student] = kept
+            batch.kept += 1
+        else:
+            todo.append(submission)
+    assignment.load()
+    workers = [_hire(assignment, course_root, backend) for _ in range(min(jobs, len(todo)))]
+    failures: dict[str, int] = {}
+    try:
+        while todo or any(worker.submission for worker in workers):
+            _hand_out(workers, todo)
+            for worker in _ready(workers):
+                verdict = _answer(worker)
+                if verdict is None:
+                    lost = worker.submission
+                    workers[workers.index(worker)] = _replace(worker, assignment, course_root, backend)
+                    failures[lost.student] = failures.get(lost.student, 0) + 1
+                    if failures[lost.student] < 2:
+                        todo.appendleft(lost)
+                        continue
+                    verdict = _gave_up(lost, assignment)
+                worker.submission = None
+                save_verdict(course_root, verdict)
+                batch.verdicts[verdict.student] = verdict
+                _hand_out(workers, todo)        # before the caller does anything slow with the verdict
+                if progress:
+                    progress(len(batch.verdicts), len(submissions), verdict)
+    finally:
+        for worker in workers:
+            _dismiss(worker)
+    batch.seconds = time.monotonic() - started
+    return batch
+
+
+def _still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -> bool:
+    """Whether a record may stand: same bytes, same checks, same notes, and no fault of the grader in it."""
+    if kept.checks != assignment.checks_hash or kept.timestamp != submission.timestamp:
+        return False
+    if any("failed" in one["reason"] for one in kept.human):
+        return False
+    try:
+        return kept.submission == fingerprint(submission.read())
+    except IntakeError as error:
+        return not kept.readable and str(error) in kept.waits("")
+
+
+def _hire(assignment: Assignment, course_root: Path, backend: object) -> Worker:
+    # A fork has torch and the checks loaded already, which saves 3 s a worker. With other threads about it may hang.
+    alone = sys.platform == "linux" and threading.active_count() == 1
+    context = multiprocessing.get_context("fork" if alone else "spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_work, daemon=True, args=(
+        there, assignment.name, assignment.checks_hash, course_root, backend))
+    process.start()
+    there.close()
+    return Worker(process, here)
+
+
+def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object) -> None:
+    """A worker's life: take a submission, send its verdict, until the pipe closes."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    loaded, secret = load_assignment(assignment), course_secret(course_root)
+    loaded.checks_hash = checks_hash        # one batch, one hash
+    with sandboxes(loaded, backend) as pool:
+        while True:
+            try:
+                submission, more = pipe.recv()
+            except (EOFError, KeyboardInterrupt):
+                return
+            # The next sandbox starts while this submission is judged.
+            pool.ahead = 1 if more else 0
+            pipe.send(grade_submission(submission, loaded, secret, pool).to_json())
+
+
+def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
+    for worker in workers:
+        if worker.submission is None and todo:
+            worker.submission, worker.since = todo.popleft(), time.monotonic()
+            try:
+                worker.pipe.send((worker.submission, bool(todo)))
+            except OSError:
+                continue        # it is dead; _ready finds its pipe closed
+
+
+def _ready(workers: list[Worker]) -> list[Worker]:
+    """Busy workers that have an answer, are dead, or are silent for too long."""
+    busy = [worker for worker in workers if worker.submission]
+    late = min(worker.since for worker in busy) + PATIENCE
+    heard = wait([worker.pipe for worker in busy], timeout=max(0.0, late - time.monotonic()))
+    now = time.monotonic()
+    return [worker for worker in busy if worker.pipe in heard or now - worker.since >= PATIENCE]
+
+
+def _answer(worker: Worker) -> Verdict | None:
+    try:
+        return Verdict.from_json(worker.pipe.recv()) if worker.pipe.poll() else None
+    except (EOFError, OSError):
+        return None
+
+
+def _replace(worker: Worker, assignment: Assignment, course_root: Path, backend: object) -> Worker:
+    _dismiss(worker)
+    return _hire(assignment, course_root, backend)
+
+
+def _dismiss(worker: Worker) -> None:
+    worker.pipe.close()
+    if worker.submission is not None:
+        worker.process.kill()
+    worker.process.join(timeout=10)
+    if worker.process.is_alive():
+        worker.process.kill()
+
+
+def _gave_up(submission: Submission, assignment: Assignment) -> Verdict:
+    try:
+        sha = fingerprint(submission.read())
+    except IntakeError:
+        sha = ""
+    return Verdict(submission.student, assignment.name, sha, assignment.checks_hash, timestamp=submission.timestamp,
+                   human=[{"exercise": None, "reason": "The grader failed twice on this submission."}],
+                   ignored=list(submission.notes), tries=2)
+
+
+def show_progress(done: int, total: int, verdict: Verdict) -> None:
+    """One line a submission: rewritten in place on a terminal, plain lines in a log."""
+    earned = sum(result["earned"] for result in verdict.results)
+    state = f"{earned:g} points" if verdict.readable else "needs a human"
+    line = f"{done:>4} of {total}  {verdict.student:<28.28} {state:<14} {verdict.seconds:6.1f} s"
+    if sys.stdout.isatty():
+        print(f"\r{line}", end="\n" if done == total else "", flush=True)
+    else:
+        print(line, flush=True)
+
+
+def difference(before: Verdict, after: Verdict) -> list[str]:
+    """What a regrade changed, a line an exercise: "ada 01.ppmi: 3 -> 4 (shift: wrong -> passed)"."""
+    old = {result["exercise"]: result for result in before.results}
+    lines = []
+    for result in after.results:
+        earlier = old.get(result["exercise"], {"earned": 0.0, "stages": []})
+        was = {stage["name"]: stage["status"] for stage in earlier["stages"]}
+        changed = [f"{stage['name']}: {was.get(stage['name'], 'new')} -> {stage['status']}"
+                   for stage in result["stages"] if was.get(stage["name"]) != stage["status"]]
+        if changed or earlier["earned"] != result["earned"]:
+            lines.append(f"{after.student} {result['exercise']}: {earlier['earned']:g} -> {result['earned']:g}"
+                         f" ({', '.join(changed)})")
+    if before.readable != after.readable:
+        lines.append(f"{after.student}: {'read' if after.readable else 'not read'} now")
+    return lines

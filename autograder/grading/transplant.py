@@ -1,0 +1,174 @@
+"""Put a student's work into the pristine notebook, and leave everything else behind.
+
+What is taken: the source of each solution cell, by grade id, and the code cells that the student added, each after
+the same cell of ours that it followed. Locked, graded and explaining cells always come from the pristine notebook, so
+renaming, repeating, deleting or editing them changes nothing.
+
+A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
+all its parts in order, as "run all" would run them; untouched copies of the stub are skipped. When it does not occur
+at all, its stub runs before the student's own cells, which may define the function anew.
+"""
+import copy
+from dataclasses import dataclass, field
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
+from autograder.grading.magics import without_magics
+
+MAX_ADDED_CELLS = 150
+MAX_NAMED = 8       # of one kind; a page must not grow with the submission
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One cell for the sandbox, in running order. grade_id: the solution or setup cell it belongs to, or None."""
+
+    grade_id: str | None
+    source: str
+
+
+@dataclass
+class Transplant:
+    """The result: `notebook` for nbgrader and people, `pieces` for the sandbox, `ignored` sentences for the feedback.
+
+    own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
+    too_long: solution cells that were over the cap and are left as the stub; a human must look.
+    """
+
+    notebook: NotebookNode
+    pieces: list[Piece]
+    own: dict[str, str] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    too_long: list[str] = field(default_factory=list)
+
+
+def marks(cell: NotebookNode) -> dict:
+    """The nbgrader metadata of a cell of ours, or an empty dictionary."""
+    return cell.metadata.get("nbgrader", {})
+
+
+def is_setup(cell: NotebookNode) -> bool:
+    """Whether a pristine cell runs in the sandbox before the student's: locked code named `setup...`."""
+    mark = marks(cell)
+    return cell.cell_type == "code" and not mark.get("solution") and str(mark.get("grade_id", "")).startswith("setup")
+
+
+def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transplant:
+    """Build the notebook to grade from the pristine one and what was handed in. Neither argument is changed."""
+    ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
+    unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell)}
+    parts, added, notes = _sort_cells(ours, unmarked, submitted)
+    result = Transplant(copy.deepcopy(pristine), [], ignored=notes.sentences())
+    pieces: list[Piece] = []
+    absent: list[Piece] = []
+    cells: list[NotebookNode] = []
+
+    def take_added(anchor: str | None) -> None:
+        for source in added.get(anchor, []):
+            result.added.append(source)
+            pieces.append(Piece(None, source))
+            cells.append(new_code_cell(source, id=f"added-{len(result.added)}", metadata={"tags": ["added-by-student"]}))
+
+    take_added(None)
+    for cell in result.notebook.cells:
+        grade_id = marks(cell).get("grade_id")
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        if is_setup(cell):
+            absent.append(Piece(grade_id, cell.source))
+        if marks(cell).get("solution"):
+            own = _own_source(grade_id, parts.get(grade_id, []), cell, result)
+            if cell.cell_type == "code":
+                target = pieces if grade_id in parts else absent
+                target.extend(Piece(grade_id, source) for source in (own or [cell.source]))
+            if own:
+                cell.source = result.own[grade_id] = "\n\n".join(own)
+        cells.append(cell)
+        if grade_id is not None:
+            take_added(grade_id)
+    result.notebook.cells = cells
+    result.pieces = _plain(absent + pieces, result)
+    return result
+
+
+def _own_source(grade_id: str, parts: list[str], cell: NotebookNode, result: Transplant) -> list[str]:
+    """The student's parts of one solution cell; empty when it is untouched, absent or over the cap."""
+    own = [part for part in parts if part.strip() and part.strip() != cell.source.strip()]
+    own = list(dict.fromkeys(own))
+    if sum(map(len, own)) > MAX_CELL_CHARACTERS:
+        result.too_long.append(grade_id)
+        result.ignored.append(f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
+                              f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it.")
+        return []
+    if len(parts) > 1:
+        result.ignored.append(f"The cell of {grade_id} occurs {len(parts)} times; its parts count together, in order.")
+    return own
+
+
+def _plain(pieces: list[Piece], result: Transplant) -> list[Piece]:
+    """The pieces as plain Python; what was dropped from them is named in `ignored`."""
+    plain, dropped = [], []
+    for piece in pieces:
+        source, names = without_magics(piece.source)
+        dropped += names
+        if source.strip():
+            plain.append(Piece(piece.grade_id, source))
+    if dropped:
+        result.ignored.append("Magics and shell commands do not run in grading: " + _some(dropped) + ".")
+    return plain
+
+
+class _Notes:
+    """What was left out, kind by kind, so that a hundred repeated cells give one sentence."""
+
+    KINDS = {
+        "edited": "Locked cells were changed ({}); the original ones were used.",
+        "repeated": "Locked cells occur more than once ({}); each counts once, as the original.",
+        "missing": "Cells are missing ({}); the original ones were put back.",
+        "long": "Added cells that are too long were left out (characters: {}).",
+        "many": "Only the first {} added cells were used.",
+    }
+
+    def __init__(self):
+        self.found: dict[str, list[str]] = {kind: [] for kind in self.KINDS}
+
+    def sentences(self) -> list[str]:
+        return [self.KINDS[kind].format(_some(names)) for kind, names in self.found.items() if names]
+
+
+def _some(names: list[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    shown = ", ".join(f"`{name}`" for name in distinct[:MAX_NAMED])
+    return shown + (f" and {len(distinct) - MAX_NAMED} more" if len(distinct) > MAX_NAMED else "")
+
+
+def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) \
+        -> tuple[dict[str, list[str]], dict[str | None, list[str]], _Notes]:
+    """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; notes."""
+    parts: dict[str, list[str]] = {}
+    added: dict[str | None, list[str]] = {}
+    notes, seen, anchor, count = _Notes(), set(), None, 0
+    for cell in submitted:
+        mine = ours.get(cell.grade_id)
+        if mine is not None:
+            if marks(mine).get("solution"):
+                parts.setdefault(cell.grade_id, []).append(cell.source)
+            elif cell.grade_id in seen:
+                notes.found["repeated"].append(cell.grade_id)
+            elif cell.source.strip() != mine.source.strip():
+                notes.found["edited"].append(cell.grade_id)
+            seen.add(cell.grade_id)
+            anchor = cell.grade_id
+        elif cell.kind == "code" and cell.source.strip() and cell.source.strip() not in unmarked:
+            if len(cell.source) > MAX_CELL_CHARACTERS:
+                notes.found["long"].append(f"{len(cell.source):,}")
+            elif count == MAX_ADDED_CELLS:
+                notes.found["many"] = [str(MAX_ADDED_CELLS)]
+            else:
+                count += 1
+                added.setdefault(anchor, []).append(cell.source)
+    notes.found["missing"] = [grade_id for grade_id in ours if grade_id not in seen]
+    return parts, added, notes

@@ -1,0 +1,283 @@
+"""One submission to one verdict.
+
+A verdict is a record: what was handed in (a hash), which checks judged it (a hash), the seeds (by id), the isolation,
+and what came of each behaviour. Two runs with the same hashes and secret give the same points. A failure of the
+grader is never a student's zero: it is tried once more and then waits for a human, and so does a submission that
+cannot be read.
+"""
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from autograder.errors import CourseError
+from autograder.grading.intake import IntakeError, fingerprint, read_cells
+from autograder.grading.submissions import Submission
+from autograder.grading.transplant import Transplant, transplant
+
+SCHEMA = 1
+SECRET_FILE = ".course-secret"
+MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
+CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
+
+
+@dataclass
+class Verdict:
+    """The record of one graded submission; `to_json` and `from_json` keep it exactly.
+
+    results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what a person must
+    decide; such an exercise has no points yet. own: the student's sources by grade id. seconds: wall clock, all tries.
+    """
+
+    student: str
+    assignment: str
+    submission: str
+    checks: str
+    tier: str = "none"
+    seed_ids: dict[str, str] = field(default_factory=dict)
+    results: list[dict] = field(default_factory=list)
+    human: list[dict] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    cell_errors: list[str] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    timestamp: str | None = None
+    seconds: float = 0.0
+    tries: int = 1
+    schema: int = SCHEMA
+
+    def to_json(self) -> dict:
+        """Plain dictionaries and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict) -> "Verdict":
+        """The inverse of `to_json`. Raises TypeError for another schema's fields."""
+        return cls(**record)
+
+    def waits(self, exercise: str) -> str:
+        """Why a human must decide on this exercise, or ""."""
+        return next((one["reason"] for one in self.human if one["exercise"] in (None, exercise)), "")
+
+    @property
+    def readable(self) -> bool:
+        """Whether there was a notebook to grade at all."""
+        return not any(one["exercise"] is None for one in self.human)
+
+
+class Assignment:
+    """What grading needs of one assignment: its name, its exercises, the pristine notebook, the checks' hash."""
+
+    def __init__(self, name: str):
+        from autograder.authoring.catalogue import assignment
+
+        self.entry = assignment(name)
+        self.name, self.number = self.entry.name, self.entry.number
+
+    @cached_property
+    def pristine(self):
+        """The notebook as students get it."""
+        from autograder.authoring.catalogue import pristine_notebook
+
+        return pristine_notebook(self.name)
+
+    @property
+    def exercises(self) -> dict:
+        """Exercises by id, in the notebook's order, manual ones included."""
+        return self.entry.exercises
+
+    def load(self) -> None:
+        """Import all that grading needs now: checks, mistakes, torch. Workers that are forked afterwards have it."""
+        import autograder.grading.patience
+        import autograder.sandbox.pool  # noqa: F401
+        from autograder.checks.registry import mistakes_of
+
+        for one in self.exercises:
+            mistakes_of(one)
+
+    @cached_property
+    def checks_hash(self) -> str:
+        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook."""
+        from autograder.grading.closure import ROOT, files_behind
+
+        here = ROOT / "autograder"
+        modules = [f"grading.{name}" for name in ("verdict", "intake", "magics", "patience", "transplant")]
+        modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
+        modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
+        digest = hashlib.sha256()
+        for file in files_behind(*(f"autograder.{module}" for module in modules)):
+            digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+        digest.update(json.dumps(self.pristine, sort_keys=True).encode())
+        return digest.hexdigest()
+
+
+def load_assignment(name: str) -> Assignment:
+    """The assignment by number or name, once per process."""
+    from autograder.authoring.catalogue import assignment
+
+    return _load(assignment(name).name)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str) -> Assignment:
+    return Assignment(name)
+
+
+def course_secret(course_root: Path) -> bytes:
+    """The secret that seeds hidden inputs; made on first use, readable by its owner only.
+
+    Raises CourseError when others can read the file: then the seeds are no secret.
+    """
+    path = course_root / SECRET_FILE
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise CourseError(f"{path} can be read by others; run `chmod 600 {path}`, or delete it to draw a new one") \
+                from None
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def seed_id(secret: bytes, student: str, exercise: str) -> str:
+    """A name for the seeds of one student and exercise, which tells nothing about them."""
+    return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def grade_submission(submission: Submission, assignment: Assignment, secret: bytes, pool: object = None) -> Verdict:
+    """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
+
+    pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
+    """
+    started, pool = time.monotonic(), pool or sandboxes(assignment)
+    try:
+        data = submission.read()
+        cells = read_cells(data)
+    except IntakeError as error:
+        data = None if submission.problem else _whatever_is_there(submission)
+        verdict = _unread(submission, assignment, str(error), data)
+    else:
+        verdict = Verdict(submission.student, assignment.name, fingerprint(data), assignment.checks_hash,
+                          tier=pool.backend.name, timestamp=submission.timestamp)
+        work = transplant(assignment.pristine, cells)
+        verdict.ignored = [*submission.notes, *work.ignored]
+        verdict.own, verdict.added = work.own, work.added
+        verdict.seed_ids = {one: seed_id(secret, submission.student, one) for one in assignment.exercises}
+        for verdict.tries in (1, 2):
+            _judge(verdict, work, assignment, secret, pool)
+            if not any(_faulty(result) for result in verdict.results):
+                break
+        _ask_humans(verdict, work)
+    verdict.seconds = round(time.monotonic() - started, 2)
+    return verdict
+
+
+def _whatever_is_there(submission: Submission) -> bytes | None:
+    try:
+        return submission.read()
+    except IntakeError:
+        return None
+
+
+def placeholder(problem: str) -> bytes:
+    """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
+    return f"This submission could not be read: {problem}\n".encode()
+
+
+def _unread(submission: Submission, assignment: Assignment, problem: str, data: bytes | None) -> Verdict:
+    sha = fingerprint(placeholder(problem) if data is None else data)
+    return Verdict(submission.student, assignment.name, sha, assignment.checks_hash,
+                   human=[{"exercise": None, "reason": f"The submission could not be read: {problem}."}],
+                   ignored=list(submission.notes), timestamp=submission.timestamp)
+
+
+def sandboxes(assignment: Assignment, backend: object = None):
+    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts."""
+    from autograder.grading.patience import Patient
+    from autograder.sandbox import Limits, Pool
+
+    checked = [one for one in assignment.exercises.values() if one.stages]
+    withhold = sorted({module for one in checked for module in one.withhold})
+    # Enough fresh starts for every function to end badly as often as Patient lets it.
+    return Pool(withhold, Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked)), backend, ahead=0)
+
+
+def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, pool: object) -> None:
+    """Run every exercise with checks on the student's cells, and put the results into the verdict."""
+    from autograder.checks.protocol import rng_for, run_exercise
+    from autograder.grading.patience import Patient
+    from autograder.sandbox import Cell
+
+    checked = [one for one in assignment.exercises.values() if one.stages]
+    try:
+        with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces]) as student:
+            patient = Patient(student)
+            results = [run_exercise(one, patient, lambda stage, one=one: rng_for(
+                one.id, stage, verdict.student, secret=secret)) for one in checked]
+            verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
+                                   for error in student.cell_errors][:20]
+        verdict.results = [_cut(result.to_json()) for result in results]
+    except Exception as error:      # a fault of ours, whatever it is, must not end the batch
+        reason = f"{type(error).__name__}: {error}"
+        verdict.results = [{"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
+            {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault", "cause":
+             "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
+            for one in checked]
+
+
+def _faulty(result: dict) -> bool:
+    return any(stage["status"] == "fault" for stage in result["stages"])
+
+
+def _ask_humans(verdict: Verdict, work: Transplant) -> None:
+    for result in verdict.results:
+        short = result["exercise"].split(".", 1)[1]
+        if _faulty(result):
+            verdict.human.append({"exercise": result["exercise"], "reason":
+                                  "The checker failed twice on this exercise; no points were decided."})
+        elif short in work.too_long:
+            verdict.human.append({"exercise": result["exercise"], "reason":
+                                  "The cell is longer than what is read; no points were decided."})
+
+
+def _cut(result: dict) -> dict:
+    for stage in result["stages"]:
+        for key in ("cause", "detail", "misconception"):
+            stage[key] = _short(stage[key])
+    return result
+
+
+def _short(text: str) -> str:
+    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text[:MAX_TEXT + 1])
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + " ..."
+
+
+def record_path(course_root: Path, assignment: str, student: str) -> Path:
+    """Where the verdict of one student lies."""
+    return course_root / "verdicts" / assignment / f"{student}.json"
+
+
+def save_verdict(course_root: Path, verdict: Verdict) -> Path:
+    """Write the record whole or not at all."""
+    path = record_path(course_root, verdict.assignment, verdict.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def load_verdict(course_root: Path, assignment: str, student: str) -> Verdict | None:
+    """The record, or None when there is none that this version can read."""
+    try:
+        record = json.loads(record_path(course_root, assignment, student).read_text(encoding="utf-8"))
+        return Verdict.from_json(record) if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,1 +1,0 @@
-"""Plausible wrong solutions, each with the misconception behind it, and other correct ones (`registry`)."""

@@ -1,0 +1,1 @@
+"""The `course` command, set-up, the book's builder and the sample class: above `autograder` and `reference_impl`."""

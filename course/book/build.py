@@ -1,0 +1,168 @@
+"""Build the book: execute pages side by side into the cache, run Jupyter Book, check what came out.
+
+`jupyter-book build book -W --keep-going -n` alone gives the same pages, one after another; the cache is shared.
+"""
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from autograder.errors import CourseError
+from course.book import cache as book_cache
+from course.book import checks as book_checks
+
+TIMEOUT = 900  # seconds a cell may take, as in _config.yml
+STAMP = "book.json"
+
+
+def build_book(root: Path, jobs: int = 2, strict: bool = True, say: Callable[[str], None] = print) -> Path:
+    """The landing page of the book, built if anything that it depends on has changed.
+
+    strict: warnings are errors. Raises CourseError with what is wrong: a page that failed, a warning, a finding.
+    """
+    from filelock import FileLock
+    (root / "_build").mkdir(exist_ok=True)
+    with FileLock(root / "_build" / "book.lock"):  # tests and a reader may ask for the book at the same moment
+        return _build(root, jobs, strict, say)
+
+
+def _build(root, jobs, strict, say):
+    html = root / "_build" / "html"
+    landing = html / "index.html"
+    stamp = root / "_build" / STAMP
+    state = {"inputs": input_hash(root), "strict": strict}
+    if landing.exists() and _read(stamp) in (state, {**state, "strict": True}):
+        say("book: nothing has changed")
+        return landing
+    _stop_at(book_checks.check_sources(root), "the book's sources")
+    stamp.unlink(missing_ok=True)
+    failed = execute_pages(root, jobs, say)
+    if strict:
+        _stop_at(failed, "the pages' code")
+    run_jupyter_book(root, strict, say)
+    findings = book_checks.check_output(root, html)
+    if strict:
+        _stop_at(findings, "the built book")
+    for finding in findings:
+        say(f"  {finding}")
+    if not findings:
+        stamp.write_text(json.dumps(state), encoding="utf-8")
+    return landing
+
+
+def input_hash(root: Path) -> str:
+    """A hash of all that the book is made from: its folder, its configuration, the code, the solutions to keep out."""
+    digest = hashlib.sha256(book_cache.code_key(root).encode())
+    own = sorted((root / "autograder").glob("book_*.py")) + [root / "autograder" / "questions.py", root / "_config.yml"]
+    paths = sorted(path for folder in ("book", "solutions") for path in (root / folder).rglob("*")
+                   if path.is_file() and not {"__pycache__", ".ipynb_checkpoints", "_build"} & set(path.parts))
+    for path in own + paths:
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
+    """Run every page whose output is not in the cache, `jobs` at a time, and put the outputs there.
+
+    This is what jupyter-cache's parallel executor does, with a limit on processes and a line for each page.
+    Returns a line for each page that failed or warned: its name and the error of its first failing cell, or the warning.
+    """
+    from jupyter_cache import get_cache
+    from jupyter_cache.base import CacheBundleIn
+    from jupyter_cache.executors.utils import single_nb_execution
+
+    os.environ[book_cache.IN_BOOK] = "1"
+    cache = get_cache(str(book_cache.cache_path(root)))
+    waiting = []
+    for path in sorted((root / "book").rglob("*.md")):
+        notebook = read_page(path)
+        if notebook is None:
+            continue
+        try:
+            cache.match_cache_notebook(notebook)
+        except KeyError:
+            waiting.append((path, notebook))
+    if not waiting:
+        return []
+    say(f"book: running {len(waiting)} page(s), {jobs} at a time")
+    broken = []
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = {pool.submit(single_nb_execution, notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False,
+                            extra_arguments=["--log-level=ERROR"]):
+                (path, notebook) for path, notebook in waiting}
+        for number, run in enumerate(as_completed(runs), 1):
+            path, notebook = runs[run]
+            result = run.result()
+            name = path.relative_to(root)
+            if result.err is not None:
+                broken.append(f"{name}: {_last_line(result.err)}")
+                say(f"  {number} of {len(runs)}  {name} failed")
+                continue
+            warned = _warnings(notebook)
+            if warned:
+                broken += [f"{name}: {line}" for line in warned]
+                say(f"  {number} of {len(runs)}  {name} warned")
+                continue
+            cache.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time}),
+                                        check_validity=False, overwrite=True)
+            say(f"  {number} of {len(runs)}  {name}, {result.time:.0f} s")
+    return broken
+
+
+def read_page(path: Path):
+    """The page as the notebook that myst-nb makes of it, or None if it runs no code."""
+    from myst_nb.core.read import read_myst_markdown_notebook
+    from myst_parser.config.main import MdParserConfig
+    text = path.read_text(encoding="utf-8")
+    if "jupytext:" not in text[:2000] and "file_format: mystnb" not in text[:2000]:
+        return None
+    return read_myst_markdown_notebook(text, config=MdParserConfig(), path=str(path))
+
+
+def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
+    """`jupyter-book build book`, with its warnings gathered. Raises CourseError with them if `strict`."""
+    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"  # this interpreter's, whatever PATH says
+    command = [sys.executable, "-c", program, "build", "book", "--keep-going", *(["-W", "-n"] if strict else [])]
+    started = time.monotonic()
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True,
+                          env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
+    output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + "\n" + done.stderr)
+    log = root / "_build" / "book.log"
+    log.write_text(output, encoding="utf-8")
+    warnings = list(dict.fromkeys(line for line in output.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL):", line)))
+    say(f"book: pages written in {time.monotonic() - started:.0f} s")
+    if done.returncode and (strict or not (root / "_build" / "html" / "index.html").exists()):
+        _stop_at(warnings or output.strip().splitlines()[-8:], f"Jupyter Book (all of it: {log})")
+    for line in warnings:
+        say(f"  {line}")
+
+
+def _stop_at(findings, what):
+    if findings:
+        lines = "\n  ".join(findings[:40]) + (f"\n  and {len(findings) - 40} more" if len(findings) > 40 else "")
+        raise CourseError(f"{len(findings)} finding(s) in {what}:\n  {lines}")
+
+
+def _warnings(notebook):
+    """What Python warned of while the page ran. Progress on stderr is in order and not shown."""
+    text = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", [])
+                   if output.output_type == "stream" and output.name == "stderr")
+    return [line.strip()[:200] for line in text.splitlines() if "Warning:" in line]
+
+
+def _last_line(error):
+    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+    return lines[-1] if lines else repr(error)
+
+
+def _read(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None

@@ -1,0 +1,61 @@
+"""The `course` command: one table of subcommands, each loaded only when it is asked for.
+
+A subcommand is a module in `course/commands/` with SUMMARY, add_arguments(parser) and run(args).
+Exit codes: 0 all is well; 1 the thing asked about is not in order (a check failed, a page did not build);
+2 the command could not be carried out (usage, environment, missing data).
+"""
+import argparse
+import importlib
+import sys
+
+from autograder.errors import CourseError
+
+COMMANDS = {
+    "make": "do everything that `make course` does: data, book, exercises, sample class",
+    "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
+    "book": "build the book into _build/html",
+    "build": "make the student notebooks in exercises/ from solutions/",
+    "check": "run the checks of an exercise on a notebook, the reference or a known mistake",
+    "hint": "open the next hint of an exercise",
+    "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
+    "report": "write the class report from the records of the last grading",
+    "serve": "serve a language model over HTTP, with OpenAI's API",
+    "doctor": "say what this machine can isolate, and prove it with escape attempts",
+}
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser, with the arguments of `command` only: the other modules are not imported."""
+    parser = argparse.ArgumentParser(
+        prog="course",
+        description="word2serve: read the book, do the exercises, grade a class.",
+        epilog="`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2 could not run.",
+    )
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        sub = subparsers.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name == command:
+            module = importlib.import_module(f"course.commands.{name}")
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one subcommand and return its exit code; a CourseError becomes one clear line on stderr."""
+    argv = sys.argv[1:] if argv is None else argv
+    command = next((word for word in argv if not word.startswith("-")), None)
+    args = build_parser(command if command in COMMANDS else None).parse_args(argv)
+    try:
+        return args.run(args)
+    except CourseError as error:
+        print(f"course {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"course {args.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

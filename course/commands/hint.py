@@ -1,0 +1,24 @@
+"""`course hint`: open the hints of an exercise one step at a time."""
+SUMMARY = "open the next hint of an exercise"
+
+
+def add_arguments(parser) -> None:
+    """Which exercise, and how far."""
+    parser.add_argument("exercise", metavar="EXERCISE", help='such as "01.ppmi"')
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="which hint, 1 is the mildest (default: 1)")
+
+
+def run(args) -> int:
+    """Print one hint, the same text as on the exercise's card, and how to get the next."""
+    from autograder.authoring.catalogue import assignment
+    from autograder.errors import CourseError
+
+    one = assignment(args.exercise)
+    hints = one.hints(args.exercise)
+    if not 1 <= args.step <= len(hints):
+        raise CourseError(f"{args.exercise} has hints 1 to {len(hints)}; there is no hint {args.step}")
+    hint = hints[args.step - 1]
+    print(f"{args.exercise}, hint {args.step} of {len(hints)}: {hint.title}\n\n{hint.text}")
+    if args.step < len(hints):
+        print(f"\nMore: course hint {args.exercise} --step {args.step + 1}")
+    return 0

@@ -1,0 +1,48 @@
+"""The sample class graded: what `course make` and `course grade --sample` do, and the tests look at."""
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+
+from autograder.authoring.catalogue import ROOT
+from autograder.authoring.notebooks import source_notebook
+from autograder.classroom.whole_class import COURSE_ROOT, REPORT, Summary, grade_class
+from autograder.errors import CourseError
+from autograder.grading.verdict import Assignment, Verdict, load_assignment
+from autograder.sandbox import choose_backend
+from course.sample_class import make_sample_class
+
+SAMPLE = ROOT / "_build" / "sample_class"
+SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sample class and nothing else
+
+
+def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_unsafe: bool = False,
+                       report: Path = REPORT, progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
+    """Make the sample class and grade it.
+
+    allow_unsafe: where nothing can isolate, grade it as a plain process, without the submissions that would do harm.
+    """
+    try:
+        backend = choose_backend()
+    except CourseError:
+        if not allow_unsafe:
+            raise
+        backend = choose_backend("process", allow_unsafe=True)
+    submitted = make_sample_class(SAMPLE, harmless_only=not backend.isolates)
+    forget_older_sample(course_root, load_assignment("01"))
+    course_root.mkdir(parents=True, exist_ok=True)
+    (course_root / SAMPLE_MARK).touch()
+    return grade_class(submitted, "01", course_root, report, jobs, backend=backend, progress=progress)
+
+
+def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
+    """Remove the course root of a sample class if the exercises have changed since; nothing else is ever removed.
+
+    nbgrader keeps the cells of an assignment as they are once there are submissions. For a real class that is right;
+    the sample class is made anew.
+    """
+    source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
+    if (course_root / SAMPLE_MARK).exists() and source.exists():
+        if nbformat.read(source, as_version=4) != source_notebook(assignment.entry):
+            shutil.rmtree(course_root)
