@@ -1,7 +1,7 @@
 PYTHON ?= python3
 COURSE := .venv/bin/course
 
-.PHONY: course test bench clean setup lock
+.PHONY: course test bench clean uninstall setup lock
 course: setup
 	$(COURSE) make
 
@@ -17,5 +17,8 @@ setup:
 lock:
 	sh .ci/lock
 
-clean:
+clean:  # what was built; the environment, the data, your work and grades stay (see uninstall)
 	rm -rf _build .pytest_cache
+
+uninstall:
+	@$(PYTHON) course/uninstall.py

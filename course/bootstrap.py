@@ -1,10 +1,14 @@
 """Set-up, with nothing but the standard library: system packages, .venv, the locked install.
 
 Run by the Makefile as `python3 course/bootstrap.py`. A second run does nothing unless requirements.lock,
-pyproject.toml or the interpreter changed. It does not fetch data (`course fetch` does) and builds no page.
+pyproject.toml, the interpreter or the folder's place changed. A new environment is built in .venv.new and takes the
+place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
+proxy, a cache) hold. It does not fetch data (`course fetch` does) and builds no page.
 """
 import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-STAMP = VENV / "word2serve-setup"
+NEW = ROOT / ".venv.new"
+OLD = ROOT / ".venv.old"
+STAMP = "word2serve-setup"      # a file in the environment: what it was made from, and where
 LOG = ROOT / "_build" / "setup.log"
 OLDEST, NEWEST = (3, 11), (3, 13)
 # What the sandbox and the browser tests need, and the Debian package of each.
@@ -73,52 +79,125 @@ def install_system_packages() -> None:
 
 
 def run_logged(command: list[str], environment: dict[str, str] | None = None) -> int:
-    """Run a command, keep what it prints in LOG, and show that it lives: a dot a second, or a line a minute."""
+    """Run a command, keep what it prints in LOG, and show that it lives: the seconds and what pip is at.
+
+    A terminal gets one line that changes; anything else gets a line for each large package and one a minute.
+    """
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
         log.write(f"\n$ {' '.join(command)}\n")
         log.flush()
+        seen = LOG.stat().st_size
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
         started, shown = time.monotonic(), 0
         while process.poll() is None:
             time.sleep(0.2)
             seconds = int(time.monotonic() - started)
-            if sys.stdout.isatty() and seconds > shown:
-                print(f"\r  {seconds} s, {LOG.stat().st_size // 1024} kB of log", end="", flush=True)
-                shown = seconds
-            elif not sys.stdout.isatty() and seconds >= shown + 60:
+            news, seen = progress_since(seen)
+            if sys.stdout.isatty():
+                if news or seconds > shown:
+                    at = news[-1] if news else ""
+                    print(f"\r\033[K  {seconds} s  {at[:100]}", end="", flush=True)
+                    shown = seconds
+                continue
+            for line in news:
+                if line.startswith("installing all") or re.search(r"\(\d\d+(\.\d)? MB\)|GB\)", line):
+                    say(f"  {line}")
+            if seconds >= shown + 60:
                 say(f"  still working, {seconds} s")
                 shown = seconds
         if sys.stdout.isatty() and shown:
-            print("\r" + " " * 50, end="\r")
+            print("\r\033[K", end="", flush=True)
         return process.returncode
 
 
-def fingerprint(python: str) -> str:
-    """Changes when anything does that the environment is made from."""
+def progress_since(position: int) -> tuple[list[str], int]:
+    """What pip has said in LOG since a byte position, a line for each package; and the position afterwards."""
+    with LOG.open("rb") as log:
+        log.seek(position)
+        text = log.read()
+    whole = text[:text.rfind(b"\n") + 1]
+    lines = []
+    for line in whole.decode(errors="replace").splitlines():
+        if found := re.match(r"\s*Downloading (?:\S*/)?([\w.]+)-(\d[^-]*)-\S+ \(([^)]+)\)", line):
+            lines.append(f"{found[1]} {found[2]} ({found[3]})")
+        elif found := re.match(r"(?:Processing|\s*Using cached) (?:\S*/)?([\w.]+)-(\d[^-]*)-\S+", line):
+            lines.append(f"{found[1]} {found[2]}")
+        elif line.startswith("Installing collected packages"):
+            lines.append(f"installing all {line.count(',') + 1} packages into the environment")
+    return lines, position + len(whole)
+
+
+def contents(python: str) -> dict[str, str]:
+    """What an environment is made from; it is made anew when one of these changes."""
     version = subprocess.run([python, "-VV"], capture_output=True, text=True).stdout
-    parts = [(ROOT / name).read_bytes() for name in ("requirements.lock", "pyproject.toml")]
-    return hashlib.sha256(b"".join([*parts, version.encode(), str(ROOT).encode()])).hexdigest()
+    made_from = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+                 for name in ("requirements.lock", "pyproject.toml")}
+    return {**made_from, "the Python interpreter": version.strip()}
+
+
+def stamp_of(environment: Path) -> dict[str, str]:
+    """What an environment says about itself; empty when it was never finished."""
+    try:
+        found = json.loads((environment / STAMP).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def make_environment(python: str) -> None:
-    """Create .venv and install the lock into it, unless the stamp says that this was done."""
-    wanted = fingerprint(python)
-    if STAMP.exists() and STAMP.read_text() == wanted:
+    """Bring .venv to what the lock says, keeping the old one until the new one is whole."""
+    if OLD.exists() and not VENV.exists():
+        OLD.rename(VENV)        # a swap that was interrupted between its two steps
+    wanted, stamp = contents(python), stamp_of(VENV)
+    changed = [name for name, value in wanted.items() if stamp.get(name) != value]
+    if " " in str(VENV) and " " not in stamp.get("place", " "):
+        changed.append("the folder's name (it has a space now, for which pip writes other scripts)")
+    if not changed:
+        if stamp.get("place") != str(VENV):
+            say("set-up: this folder was moved or copied; pointing .venv at its new place")
+            settle(VENV, stamp.get("place", str(VENV)), wanted)
         return
+    if VENV.exists():
+        why = " and ".join(changed) + " changed" if stamp else "the one in .venv was never finished"
+        say(f"set-up: {why}, so a new environment is made; the old one stays until it is ready")
     started = time.monotonic()
-    if run_logged([python, "-m", "venv", "--clear", str(VENV)]) != 0:
+    shutil.rmtree(NEW, ignore_errors=True)
+    if run_logged([python, "-m", "venv", str(NEW)]) != 0:
         fail(f"`{python} -m venv` failed (see {LOG}). On Debian and Ubuntu: apt-get install python3-venv")
-    inner = str(VENV / "bin" / "python")
-    say("set-up: installing the locked packages into .venv (PyTorch is the large one)")
-    pip = [inner, "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-    for arguments in (["-r", "requirements.lock"], ["--no-deps", "--no-build-isolation", "-e", "."]):
-        if run_logged(pip + arguments) != 0:
-            tail = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
-            fail(f"pip could not install {arguments[-1]}; the end of {LOG}:\n{tail}\n"
-                 "Run the same command again once the cause is mended: what was downloaded is kept.")
-    STAMP.write_text(wanted)
+    say("set-up: installing the locked packages (PyTorch is the largest: 0.2 GB to download in its CPU build, "
+        "about 3 GB with CUDA; README, 'What it needs', says how to choose)")
+    pip_install(NEW, ["-r", "requirements.lock"])
+    shutil.rmtree(OLD, ignore_errors=True)
+    if VENV.exists():
+        VENV.rename(OLD)
+    NEW.rename(VENV)
+    settle(VENV, str(NEW), wanted)
+    shutil.rmtree(OLD, ignore_errors=True)
     say(f"set-up: .venv is ready ({time.monotonic() - started:.0f} s)")
+
+
+def settle(environment: Path, written_for: str, made_from: dict[str, str]) -> None:
+    """Make an environment that was built at one path work at another, with this checkout installed; then stamp it.
+
+    Only the scripts in bin/ and pyvenv.cfg hold the path; packages are found from the interpreter's own place.
+    """
+    for path in [*(environment / "bin").iterdir(), environment / "pyvenv.cfg"]:
+        if path.is_file() and not path.is_symlink():
+            text = path.read_bytes()
+            if written_for.encode() in text and b"\0" not in text:
+                path.write_bytes(text.replace(written_for.encode(), str(environment).encode()))
+    pip_install(environment, ["--no-deps", "--no-build-isolation", "-e", "."])
+    (environment / STAMP).write_text(json.dumps({**made_from, "place": str(environment)}, indent=1))
+
+
+def pip_install(environment: Path, arguments: list[str]) -> None:
+    """Run pip inside an environment; stop with the end of its log when it fails."""
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+    if run_logged(pip + arguments) != 0:
+        tail = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
+        fail(f"pip could not install {arguments[-1]}; the end of {LOG}:\n{tail}\n"
+             "Run the same command again once the cause is mended: what was downloaded is kept.")
 
 
 def main() -> None:
