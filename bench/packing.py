@@ -82,10 +82,11 @@ def main() -> None:
         for repetition in range(args.repetitions + 1):
             for way, batches in ways.items():
                 started = time.perf_counter()  # cutting, padding and packing are inside the time
-                outputs = [(model(ids, mask=mask).tokens, mask) for ids, mask in batches()]
+                outputs = [(model(ids, **{"packing" if isinstance(seen, Packing) else "mask": seen}).tokens, seen)
+                           for ids, seen in batches()]
                 seconds[way].append(time.perf_counter() - started)
-                sums[way] = sum((out[0] if isinstance(mask, Packing) else out[mask]).double().abs().sum()
-                                for out, mask in outputs)
+                sums[way] = sum((out[0] if isinstance(seen, Packing) else out[seen]).double().abs().sum()
+                                for out, seen in outputs)
             print({way: round(times[-1], 3) for way, times in seconds.items()}, flush=True)
     for way in ("padded", "sorted"):
         torch.testing.assert_close(sums[way], sums["packed"], rtol=1e-5, atol=0)

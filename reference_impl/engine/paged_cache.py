@@ -15,6 +15,7 @@ from reference_impl.engine.scheduler import Move
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.paged_prefill import paged_prefill
+from reference_impl.layers.attention import LayerCache
 
 
 @dataclass
@@ -60,17 +61,21 @@ class PagedCache:
         return [PagedLayerCache(k, v, layout, window) for k, v in self.pool]
 
 
-class PagedLayerCache:
-    """One layer's pools in one step: a `layers.attention.PagedLayer`."""
+class PagedLayerCache(LayerCache):
+    """One layer's pools in one step. Who may see whom is known here and not to the model: it makes no masks.
 
-    length = 0
+    `length` stays 0: positions are given by the caller.
+    """
 
     def __init__(self, k_cache: Float[Tensor, "N S K D"], v_cache: Float[Tensor, "N S K D"], layout: Layout,
                  window: int | None):
         self.k_cache, self.v_cache, self.layout, self.window = k_cache, v_cache, layout, window
 
-    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"]
-               ) -> Float[Tensor, "1 H T D"]:
+    def window_mask(self, num_queries: int, window: int | None, device: torch.device) -> None:
+        """None: `attend` keeps to the window itself."""
+
+    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"],
+               mask: None = None, dropout: float = 0.0) -> Float[Tensor, "1 H T D"]:
         """Write keys and values into their slots; then every query sees its own sequence up to itself."""
         layout = self.layout
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)

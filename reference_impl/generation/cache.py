@@ -15,11 +15,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from reference_impl.generation.sampling_params import GenerationError
+from reference_impl.layers.attention import LayerCache
 
 Kept = Float[Tensor, "B K T D"]
 
 
-class GrowingCache:
+class GrowingCache(LayerCache):
     """The plain one: new tokens are put behind the old, and all is copied each time."""
 
     def __init__(self):
@@ -38,7 +39,7 @@ class GrowingCache:
         self.keys, self.values = self.keys[rows], self.values[rows]
 
 
-class PreallocatedCache:
+class PreallocatedCache(LayerCache):
     """The fast one: room for `max_length` tokens, of which a step writes its own and copies none.
 
     What is returned are views, which later steps change only behind their end. `length` may be lowered to forget the
@@ -67,7 +68,7 @@ class PreallocatedCache:
         self.keys, self.values = self.keys[rows], self.values[rows]
 
 
-class SlidingCache:
+class SlidingCache(LayerCache):
     """Mistral's: the last window - 1 tokens and no more, however long the text.
 
     `length` counts what is kept, so that the model's mask fits what `append` returns. Positions must be given to the

@@ -8,15 +8,13 @@ through torch's fused operator, which never writes the T x S scores down where i
 
 Not here: which positions (see `positions`, `relative`, `rotary`), caches (see `generation`), kernels (see `kernels`).
 """
-from typing import Protocol, runtime_checkable
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from reference_impl.layers.checks import ModelInputError, check_heads
-from reference_impl.layers.masks import causal_mask, join
+from reference_impl.layers.masks import causal_mask, join, sliding_mask
 from reference_impl.layers.packing import Packing, packed_attention
 from reference_impl.layers.rotary import Tables, rotate
 
@@ -57,22 +55,14 @@ def plain_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v:
 
 
 def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"],
-              mask: Bool[Tensor, "..."] | Packing | None = None, bias: Float[Tensor, "..."] | None = None,
+              mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
               scale: float | None = None, *, causal: bool = False, dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
     """What `plain_attention` gives, by torch's fused operator.
 
     `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
     `causal` lets a query see itself and what came before, where the queries are the last T of the S keys; without a
     mask and with T = S it costs no memory. `dropout` is the share of weights set to zero, in training.
-    A `Packing` in the place of the mask keeps attention inside each of the sequences that lie end to end in one row.
     """
-    if isinstance(mask, Packing):
-        if bias is not None:
-            raise ModelInputError("a bias with a packing: it is of T x S scores, which packed sequences don't have; "
-                                  "give a padded batch and a mask")
-        _check(q, k, None)
-        return packed_attention(q, k, v, mask.cu_seqlens, window=mask.window, causal=causal, scale=scale,
-                                dropout=dropout)
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]
     num_queries, num_keys = q.shape[2], k.shape[2]
@@ -86,49 +76,37 @@ def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float
                                         enable_gqa=grouped)
 
 
-@runtime_checkable
-class LayerCache(Protocol):
+class LayerCache:
     """Keys and values of one layer for the tokens before, so that they are not computed again (see `generation`).
 
-    A model's cache is a sequence of these, one a layer.
+    A model's cache is a sequence of these, one a layer. A kind of cache says how it keeps them, by `append`; one that
+    keeps them in no single tensor attends in its own way (see `engine`).
     """
 
-    length: int
+    length = 0  # tokens before
 
     def append(self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]
                ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Keep these and return all so far, these last."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no `append`: keep keys and values, and return all so far")
 
+    def attend(self, q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"],
+               mask: Bool[Tensor, "..."] | None, dropout: float) -> Float[Tensor, "B H T D"]:
+        """Keep k and v; every query attends to itself and to what came before and the mask leaves."""
+        return attention(q, *self.append(k, v), mask, causal=True, dropout=dropout)
 
-@runtime_checkable
-class PagedLayer(Protocol):
-    """Keys and values of one layer for many sequences at once, in blocks of a shared pool (see `engine`).
-
-    The tokens of all sequences come end to end as one row, B = 1. Who may see whom is known here and not to the model,
-    so the layer attends itself. `length` is 0: positions are given by the caller.
-    """
-
-    length: int
-
-    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"]
-               ) -> Float[Tensor, "1 H T D"]:
-        """Keep k and v; every query attends to the tokens of its own sequence so far."""
-        ...
-
-
-Cache = LayerCache | PagedLayer
+    def window_mask(self, num_queries: int, window: int | None, device: torch.device) -> Bool[Tensor, "T S"] | None:
+        """What a sliding window leaves the next queries to see; None while all is in sight."""
+        return sliding_mask(num_queries, self.length + num_queries, window, device)
 
 
 def causal_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"],
-                     mask: Bool[Tensor, "..."] | None = None, cache: Cache | None = None,
+                     mask: Bool[Tensor, "..."] | None = None, cache: LayerCache | None = None,
                      dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
     """Attention to itself and to what came before, of which keys and values are in the cache, if there is one."""
-    if hasattr(cache, "attend"):  # a PagedLayer; `isinstance` with a Protocol is slow, and this runs in every layer
-        return cache.attend(q, k, v)
-    if cache is not None:
-        k, v = cache.append(k, v)  # (B, K, S, D)
-    return attention(q, k, v, mask, causal=True, dropout=dropout)
+    if cache is None:
+        return attention(q, k, v, mask, causal=True, dropout=dropout)
+    return cache.attend(q, k, v, mask, dropout)
 
 
 def split_heads(x: Float[Tensor, "B T W"], num_heads: int) -> Float[Tensor, "B H T D"]:
@@ -166,13 +144,14 @@ class MultiHeadAttention(nn.Module):
         return split_heads(self.key(source), self.num_kv_heads), split_heads(self.value(source), self.num_kv_heads)
 
     def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B M C"] | None = None, *,
-                mask: Bool[Tensor, "..."] | Packing | None = None, bias: Float[Tensor, "..."] | None = None,
-                causal: bool = False, rotary: Tables | None = None,
+                mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
+                causal: bool = False, rotary: Tables | None = None, packing: Packing | None = None,
                 known: tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]] | None = None
                 ) -> Float[Tensor, "B T C"]:
         """Attend from x to `memory`, or to x itself, or to what is `known` of either by `keys_values`.
 
-        `rotary` turns queries and keys by their positions in x; it can't be given with `known`.
+        `rotary` turns queries and keys by their positions in x; it can't be given with `known`. A `packing` keeps
+        attention inside each of the sequences that lie end to end in x, in the place of a mask.
         """
         if rotary is not None and known is not None:
             raise ModelInputError("rotary positions with known keys: they are those of x, where known keys are not; "
@@ -182,5 +161,12 @@ class MultiHeadAttention(nn.Module):
         if rotary is not None:
             q, k = rotate(q, rotary), rotate(k, rotary)
         dropout = self.dropout if self.training else 0.0
-        mixed = attention(q, k, v, mask, bias, self.scale, causal=causal, dropout=dropout)
+        if packing is not None:
+            if mask is not None or bias is not None:
+                raise ModelInputError("a packing with a mask or a bias: those are of T x S scores, which packed sequences "
+                                      "don't have; give a padded batch and a mask")
+            mixed = packed_attention(q, k, v, packing.cu_seqlens, window=packing.window, causal=causal,
+                                     scale=self.scale, dropout=dropout)
+        else:
+            mixed = attention(q, k, v, mask, bias, self.scale, causal=causal, dropout=dropout)
         return self.output(merge_heads(mixed))

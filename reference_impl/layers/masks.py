@@ -22,12 +22,12 @@ def lengths_mask(lengths: Int[Tensor, "B"], num_tokens: int | None = None) -> Bo
     return torch.arange(num_tokens, device=lengths.device) < lengths[:, None]
 
 
-def key_mask(tokens: Bool[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"]:
-    """Every query sees the real tokens of its sequence and no padding.
+def key_mask(tokens: Bool[Tensor, "B S"] | None) -> Bool[Tensor, "B 1 1 S"] | None:
+    """Every query sees the real tokens of its sequence and no padding; None: there is none.
 
     A query that is padding itself sees them too: its result is never read, and every row keeps a key.
     """
-    return tokens[:, None, None, :]
+    return None if tokens is None else tokens[:, None, None, :]
 
 
 def _distance(num_queries: int, num_keys: int, device: torch.device | None) -> Int[Tensor, "T S"]:
@@ -54,6 +54,14 @@ def window_mask(num_queries: int, num_keys: int | None = None, *, before: int, a
         raise ModelInputError(f"a window of {before} before and {after} after: give zero or more")
     distance = _distance(num_queries, num_queries if num_keys is None else num_keys, device)
     return (distance >= -before) & (distance <= after)
+
+
+def sliding_mask(num_queries: int, num_keys: int, window: int | None,
+                 device: torch.device | None = None) -> Bool[Tensor, "T S"] | None:
+    """Mistral: a token sees itself and the window - 1 before. None while all of them are in sight, or without a window."""
+    if window is None or num_keys <= window:
+        return None
+    return window_mask(num_queries, num_keys, before=window - 1, device=device)
 
 
 def join(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:

@@ -5,7 +5,7 @@ cross-contamination). The tokens of all sequences make one row of N, B = 1, and 
 lengths 3, 0, 2 are cu_seqlens 0, 3, 3, 5. What treats each token alone (norms, feed-forward, projections) needs to know
 no more. Positions restart at each sequence, and attention stays inside it.
 
-A model that can do so takes a `Packing` in the place of a mask: both say who may see whom.
+A model that can do so takes a `Packing`, which says who may see whom, in the place of a mask.
 
 Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`): here there is one call of
 torch's fused operator for each sequence.
@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.layers.checks import ModelInputError, check_mask
+from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
 from reference_impl.layers.masks import causal_mask, join, window_mask
 
 
@@ -62,23 +62,27 @@ class Packing:
         """The same sequences, each query seeing no further than this."""
         return replace(self, window=(before, after))
 
-    def first_tokens(self, x: Float[Tensor, "1 N C"]) -> Float[Tensor, "p C"]:
-        """The vector of each sequence's first token, which poolers read."""
+    def first_tokens(self, x: Float[Tensor, "1 N C"]) -> Float[Tensor, "p 1 C"]:
+        """The vector of each sequence's first token, which poolers read: a batch of sequences of one token."""
         if bool((self.cu_seqlens.diff() == 0).any()):
             raise ModelInputError("an empty sequence has no first token to pool: leave empty ones out, "
                                   "or make the model without its pooler")
-        return x[0, self.cu_seqlens[:-1].long()]
+        return x[0, self.cu_seqlens[:-1].long(), None]
 
 
-def check_tokens(mask: Bool[Tensor, "..."] | Packing | None, shape: tuple[int, ...], max_positions: int) -> None:
-    """Refuse a mask that does not fit ids of this shape, or a packing of other tokens or longer than the positions."""
-    if not isinstance(mask, Packing):
-        return check_mask(mask, shape)
-    if tuple(shape) != (1, len(mask.positions)):
-        raise ModelInputError(f"ids have shape {tuple(shape)} but the packing is of {len(mask.positions)} tokens: "
-                              f"give ids (1, {len(mask.positions)}), all sequences in one row")
-    if mask.max_seqlen > max_positions:
-        raise ModelInputError(f"a sequence of {mask.max_seqlen} tokens but {max_positions} positions: truncate it")
+def check_tokens(ids: Tensor, mask: Tensor | None, packing: Packing | None, vocab_size: int,
+                 max_positions: int) -> None:
+    """Refuse ids that the model can't take, padded with a mask or packed; see `checks`. Each sequence has a length."""
+    check_ids(ids, vocab_size, max_positions if packing is None else None)
+    if packing is None:
+        return check_mask(mask, ids.shape)
+    if mask is not None:
+        raise ModelInputError("a mask and a packing: packed sequences have no padding; give one of the two")
+    if tuple(ids.shape) != (1, len(packing.positions)):
+        raise ModelInputError(f"ids have shape {tuple(ids.shape)} but the packing is of {len(packing.positions)} tokens: "
+                              f"give ids (1, {len(packing.positions)}), all sequences in one row")
+    if packing.max_seqlen > max_positions:
+        raise ModelInputError(f"a sequence of {packing.max_seqlen} tokens but {max_positions} positions: truncate it")
 
 
 class Unpadded(NamedTuple):

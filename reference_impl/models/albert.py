@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.checks import check_ids, check_mask, check_segments
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.models.bert import BertConfig, BertOutput, Block, Embeddings
@@ -60,10 +60,10 @@ class Albert(nn.Module):
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         segments = torch.zeros_like(ids) if segments is None else segments
-        check_ids(segments, self.config.type_vocab_size)
+        check_segments(segments, ids.shape, self.config.type_vocab_size)
         x = self.widen(self.embeddings(ids, segments))  # (B, T, E) to (B, T, C)
         for _ in range(self.config.num_layers):
-            x = self.block(x, None if mask is None else key_mask(mask))
+            x = self.block(x, key_mask(mask))
         return BertOutput(x, self.pooler(x))
 
     @classmethod

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import MultiHeadAttention
-from reference_impl.layers.checks import check_ids
+from reference_impl.layers.checks import check_segments
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
@@ -79,10 +79,10 @@ class Block(nn.Module):
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"],
-                mask: Bool[Tensor, "B 1 1 T"] | Packing | None) -> Float[Tensor, "B T C"]:
+    def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 T"] | None,
+                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask)))
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask, packing=packing)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
@@ -107,23 +107,20 @@ class Bert(nn.Module):
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | Packing | None = None) -> BertOutput:
+                mask: Bool[Tensor, "B T"] | None = None, packing: Packing | None = None) -> BertOutput:
         """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first.
 
-        With a packing the row is many sequences (see `layers.packing`), each pooled from its own first token.
+        With a packing the one row is many sequences (see `layers.packing`), each pooled from its own first token.
         """
-        packed, max_positions = isinstance(mask, Packing), self.config.max_position_embeddings
-        check_ids(ids, self.config.vocab_size, None if packed else max_positions)
-        check_tokens(mask, ids.shape, max_positions)
+        check_tokens(ids, mask, packing, self.config.vocab_size, self.config.max_position_embeddings)
         segments = torch.zeros_like(ids) if segments is None else segments
-        check_ids(segments, self.config.type_vocab_size)
-        x = self.embeddings(ids, segments, mask.positions[None] if packed else None)  # (B, T, C)
-        visible = mask if packed or mask is None else key_mask(mask)
+        check_segments(segments, ids.shape, self.config.type_vocab_size)
+        x = self.embeddings(ids, segments, None if packing is None else packing.positions[None])  # (B, T, C)
         for block in self.blocks:
-            x = block(x, visible)
+            x = block(x, key_mask(mask), packing)
         if self.pooler is None:
             return BertOutput(x, None)
-        return BertOutput(x, self.pooler(mask.first_tokens(x)[:, None] if packed else x))
+        return BertOutput(x, self.pooler(x if packing is None else packing.first_tokens(x)))
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "Bert":
@@ -195,9 +192,9 @@ class BertForMaskedLM(nn.Module):
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T V"]:
+                mask: Bool[Tensor, "B T"] | None = None, packing: Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
-        return self.masked_lm(self.bert(ids, segments, mask).tokens)
+        return self.masked_lm(self.bert(ids, segments, mask, packing).tokens)
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "BertForMaskedLM":

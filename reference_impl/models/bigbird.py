@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask
+from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask, check_segments
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
@@ -175,7 +175,7 @@ class BigBird(nn.Module):
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         segments = torch.zeros_like(ids) if segments is None else segments
-        check_ids(segments, self.config.type_vocab_size)
+        check_segments(segments, ids.shape, self.config.type_vocab_size)
         x = self.embeddings(ids, segments)  # (B, T, C)
         for block in self.blocks:
             x = block(x, torch.ones_like(ids, dtype=torch.bool) if mask is None else mask)

@@ -146,7 +146,7 @@ class Deberta(nn.Module):
         span, middle = min(ids.shape[1], self.config.max_distance), self.config.max_distance
         distances = self.distances.weight[middle - span:middle + span]  # only those that occur
         for block in self.blocks:
-            x = block(x, distances, None if mask is None else key_mask(mask))
+            x = block(x, distances, key_mask(mask))
         return x
 
     @classmethod

@@ -70,7 +70,7 @@ class DistilBert(nn.Module):
         check_mask(mask, ids.shape)
         x = self.embeddings(ids)  # (B, T, C)
         for block in self.blocks:
-            x = block(x, None if mask is None else key_mask(mask))
+            x = block(x, key_mask(mask))
         return x
 
     @classmethod

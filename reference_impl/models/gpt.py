@@ -14,8 +14,8 @@ from typing import ClassVar
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import Cache, causal_attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
+from reference_impl.layers.checks import check_decoding, check_heads
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
@@ -80,7 +80,7 @@ class CausalSelfAttention(nn.Module):
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 S"] | None,
-                cache: Cache | None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens."""
         q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
         mixed = causal_attention(q, k, v, mask, cache, self.dropout if self.training else 0.0)
@@ -101,7 +101,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 S"] | None = None,
-                cache: Cache | None = None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         if self.norm_first:
             x = x + self.dropout(self.attention(self.attention_norm(x), mask, cache))
@@ -133,21 +133,18 @@ class GPT(nn.Module):
 
     def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T C"]:
+               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
-        start = cache[0].length if cache else 0
-        limit = self.config.max_position_embeddings if positions is None else None  # given ones are checked by `at`
-        check_ids(ids, self.config.vocab_size, limit, start)
-        check_mask(mask, (ids.shape[0], start + ids.shape[1]))
+        start = check_decoding(ids, mask, positions, cache, self.config)
         places = self.position(ids.shape[1], start) if positions is None else self.position.at(positions)
         x = self.dropout(self.embedding(ids) + places)  # (B, T, C)
         for i, block in enumerate(self.blocks):
-            x = block(x, None if mask is None else key_mask(mask), cache[i] if cache else None)
+            x = block(x, key_mask(mask), cache[i] if cache else None)
         return self.norm(x)
 
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                 positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T V"]:
+                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left, together

@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import Cache, causal_attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
+from reference_impl.layers.checks import check_decoding, check_heads
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
@@ -75,7 +75,7 @@ class Attention(nn.Module):
         return torch.cat((rotate(x[..., :self.turned], rotary), x[..., self.turned:]), dim=-1)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None,
-                cache: Cache | None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens."""
         q, k, v = split_heads(self.qkv(x), self.num_heads).chunk(3, dim=-1)  # (B, H, T, 3 D) to (B, H, T, D) each
         q, k = self._rotate(q, rotary), self._rotate(k, rotary)
@@ -94,7 +94,7 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None = None,
-                cache: Cache | None = None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         attended = self.attention(self.attention_norm(x), rotary, mask, cache)
         if self.parallel:
@@ -119,23 +119,21 @@ class GPTNeoX(nn.Module):
 
     def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T C"]:
+               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
-        config, num_tokens = self.config, ids.shape[1]
-        start = cache[0].length if cache else 0
-        check_ids(ids, config.vocab_size, config.max_position_embeddings if positions is None else None, start)
-        check_mask(mask, (ids.shape[0], start + num_tokens))
+        config = self.config
+        start = check_decoding(ids, mask, positions, cache, config)
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
-            positions = torch.arange(start, start + num_tokens, device=ids.device)
+            positions = torch.arange(start, start + ids.shape[1], device=ids.device)
         rotary = rotary_tables(positions, self.blocks[0].attention.turned, config.rope_theta, dtype=x.dtype)
         for i, block in enumerate(self.blocks):
-            x = block(x, rotary, None if mask is None else key_mask(mask), cache[i] if cache else None)
+            x = block(x, rotary, key_mask(mask), cache[i] if cache else None)
         return self.norm(x)
 
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                 positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T V"]:
+                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With

@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import Cache, PagedLayer, causal_attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids, check_mask
+from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
+from reference_impl.layers.checks import check_decoding, check_heads
 from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
-from reference_impl.layers.masks import join, key_mask, window_mask
+from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
 from reference_impl.weights.names import Names
@@ -97,7 +97,7 @@ class GroupedQueryAttention(nn.Module):
         self.key_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
-                cache: Cache | None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens; keys are cached already turned."""
         q = rotate(self.query_norm(split_heads(self.query(x), self.num_heads)), rotary)  # (B, H, T, D)
         k = rotate(self.key_norm(split_heads(self.key(x), self.num_kv_heads)), rotary)  # (B, K, T, D)
@@ -116,7 +116,7 @@ class Block(nn.Module):
         self.feed_forward = GatedFeedForward(config.hidden_size, config.intermediate_size, "silu")
 
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None = None,
-                cache: Cache | None = None) -> Float[Tensor, "B T C"]:
+                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key, besides the causal one."""
         x = x + self.attention(self.attention_norm(x), rotary, mask, cache)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -140,19 +140,16 @@ class Llama(nn.Module):
 
     def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T C"]:
+               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
-        config, num_tokens = self.config, ids.shape[1]
-        start = cache[0].length if cache else 0
-        check_ids(ids, config.vocab_size, config.max_position_embeddings if positions is None else None, start)
-        check_mask(mask, (ids.shape[0], start + num_tokens))
+        config, before = self.config, cache[0] if cache else LayerCache()  # that has kept nothing
+        start = check_decoding(ids, mask, positions, cache, config)
+        num_tokens = ids.shape[1]
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + num_tokens, device=ids.device)
         rotary = self._rotary(positions, x.dtype)
-        paged = bool(cache) and isinstance(cache[0], PagedLayer)  # the blocks' owner knows who may see whom
-        window = None if paged else self._window(num_tokens, start + num_tokens, ids.device)
-        seen = join(None if mask is None else key_mask(mask), window)
+        seen = join(key_mask(mask), before.window_mask(num_tokens, config.sliding_window, ids.device))
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, seen, cache[i] if cache else None)
         return self.norm(x)
@@ -165,16 +162,9 @@ class Llama(nn.Module):
                                                positions.device)
         return rotary_tables(positions, head_dim, config.rope_theta, interpolation, dtype)
 
-    def _window(self, num_queries: int, num_keys: int, device: torch.device) -> Bool[Tensor, "T S"] | None:
-        """Mistral: a token sees itself and the sliding_window - 1 before. No mask while all of them are in sight."""
-        window = self.config.sliding_window
-        if window is None or num_keys <= window:
-            return None
-        return window_mask(num_queries, num_keys, before=window - 1, device=device)
-
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
                 positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[Cache] | None = None) -> Float[Tensor, "B T V"]:
+                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left: padding on

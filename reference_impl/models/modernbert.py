@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads, check_ids
+from reference_impl.layers.checks import check_heads
 from reference_impl.layers.feed_forward import activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import join, key_mask, window_mask
 from reference_impl.layers.norms import LayerNorm
-from reference_impl.layers.packing import Packing, check_tokens
+from reference_impl.layers.packing import Packing, check_tokens, packed_attention
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.weights.names import Names
 from reference_impl.weights.pretrained import from_pretrained, refuse_scaled_rotary
@@ -80,11 +80,14 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=False)
         self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
-                mask: Bool[Tensor, "..."] | Packing | None) -> Float[Tensor, "B T C"]:
-        """`mask` is True where a query may see a key."""
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
+                packing: Packing | None) -> Float[Tensor, "B T C"]:
+        """`mask` is True where a query may see a key; a packing says it of sequences that lie end to end."""
         q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
-        return self.output(merge_heads(attention(rotate(q, rotary), rotate(k, rotary), v, mask)))
+        q, k = rotate(q, rotary), rotate(k, rotary)
+        if packing is None:
+            return self.output(merge_heads(attention(q, k, v, mask)))
+        return self.output(merge_heads(packed_attention(q, k, v, packing.cu_seqlens, window=packing.window)))
 
 
 class GeGLU(nn.Module):
@@ -115,10 +118,10 @@ class Block(nn.Module):
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
         self.feed_forward = GeGLU(config)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables,
-                mask: Bool[Tensor, "..."] | Packing | None) -> Float[Tensor, "B T C"]:
+    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
+                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
-        x = x + self.attention(self.attention_norm(x), rotary, mask)
+        x = x + self.attention(self.attention_norm(x), rotary, mask, packing)
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
@@ -136,27 +139,26 @@ class ModernBert(nn.Module):
         self.norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"],
-                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T C"]:
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
+                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
         """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding.
 
-        With a packing the row is many sequences end to end (see `layers.packing`).
+        With a packing the one row is many sequences end to end (see `layers.packing`).
         """
-        config, num_tokens, packed = self.config, ids.shape[1], isinstance(mask, Packing)
-        check_ids(ids, config.vocab_size, None if packed else config.max_position_embeddings)
-        check_tokens(mask, ids.shape, config.max_position_embeddings)
+        config = self.config
+        check_tokens(ids, mask, packing, config.vocab_size, config.max_position_embeddings)
         x = self.embedding_norm(self.embedding(ids))  # (B, T, C)
         head_dim, side = config.hidden_size // config.num_heads, config.local_attention // 2
-        if packed:
-            positions, everywhere, nearby = mask.positions, mask, mask.within(side, side)
+        if packing is None:
+            positions = torch.arange(ids.shape[1], device=ids.device)
+            everywhere = key_mask(mask), None
+            nearby = join(everywhere[0], window_mask(len(positions), before=side, after=side, device=ids.device)), None
         else:
-            positions = torch.arange(num_tokens, device=ids.device)
-            everywhere = None if mask is None else key_mask(mask)
-            nearby = join(everywhere, window_mask(num_tokens, before=side, after=side, device=ids.device))
+            positions, everywhere, nearby = packing.positions, (None, packing), (None, packing.within(side, side))
         global_tables = rotary_tables(positions, head_dim, config.global_rope_theta, dtype=x.dtype)
         local_tables = rotary_tables(positions, head_dim, config.local_rope_theta, dtype=x.dtype)
         for i, block in enumerate(self.blocks):
-            x = block(x, local_tables, nearby) if i % config.global_every else block(x, global_tables, everywhere)
+            x = block(x, local_tables, *nearby) if i % config.global_every else block(x, global_tables, *everywhere)
         return self.norm(x)
 
     @classmethod
@@ -192,10 +194,10 @@ class ModernBertForMaskedLM(nn.Module):
         self.decoder.weight = self.encoder.embedding.weight
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"],
-                mask: Bool[Tensor, "B T"] | Packing | None = None) -> Float[Tensor, "B T V"]:
+    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
+                packing: Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
-        return self.decoder(self.norm(activation("gelu")(self.dense(self.encoder(ids, mask)))))
+        return self.decoder(self.norm(activation("gelu")(self.dense(self.encoder(ids, mask, packing)))))
 
     @classmethod
     def from_pretrained(cls, path: Path | str) -> "ModernBertForMaskedLM":

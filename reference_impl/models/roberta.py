@@ -78,7 +78,7 @@ class Roberta(nn.Module):
         check_mask(mask, ids.shape)
         x = self.embeddings(ids, mask)  # (B, T, C)
         for block in self.blocks:
-            x = block(x, None if mask is None else key_mask(mask))
+            x = block(x, key_mask(mask))
         return x
 
     names = Names({ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")})

@@ -160,7 +160,7 @@ class T5(nn.Module):
         """What the encoder makes of a source; `mask` is True where there is a token."""
         check_ids(source, self.config.vocab_size)
         check_mask(mask, source.shape)
-        return self.encoder(self.embedding(source), mask=None if mask is None else key_mask(mask))
+        return self.encoder(self.embedding(source), mask=key_mask(mask))
 
     def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
                memory_mask: Bool[Tensor, "B S"] | None = None,
@@ -172,7 +172,7 @@ class T5(nn.Module):
         check_ids(target, self.config.vocab_size)
         check_mask(memory_mask, memory.shape[:2])
         x = self.decoder(self.embedding(target), cache, memory=memory,
-                         memory_mask=None if memory_mask is None else key_mask(memory_mask))
+                         memory_mask=key_mask(memory_mask))
         if self.output is not None:
             return self.output(x)
         return (x * self.config.hidden_size ** -0.5) @ self.embedding.weight.T

@@ -108,7 +108,7 @@ class Transformer(nn.Module):
         check_mask(mask, source.shape)
         x = self.embed(source)
         for block in self.encoder:
-            x = block(x, None if mask is None else key_mask(mask))
+            x = block(x, key_mask(mask))
         return self.encoder_norm(x)
 
     def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
@@ -117,7 +117,7 @@ class Transformer(nn.Module):
         check_mask(memory_mask, memory.shape[:2])
         x = self.embed(target)
         for block in self.decoder:
-            x = block(x, memory, None if memory_mask is None else key_mask(memory_mask))
+            x = block(x, memory, key_mask(memory_mask))
         return self.decoder_norm(x) @ self.embedding.weight.T
 
     def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"],

@@ -98,4 +98,4 @@ def test_masks_of_another_kind_or_shape_are_refused(mask, says):
 def test_ids_and_masks_in_order_pass():
     check_mask(None, (2, 3))
     check_mask(torch.ones(2, 3).bool(), (2, 3))
-    assert check_ids(torch.zeros(2, 0, dtype=torch.long), 9) is None
+    assert check_ids(torch.zeros(2, 1, dtype=torch.long), 9) is None

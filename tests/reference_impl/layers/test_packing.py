@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.layers.attention import attention, plain_attention
+from reference_impl.layers.attention import MultiHeadAttention, plain_attention
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.masks import causal_mask, join, window_mask
 from reference_impl.layers.packing import Packing, pack_rows, packed_attention, pad, unpad
@@ -82,8 +82,8 @@ def test_wrong_bounds_are_refused(as_students_run_it, randn, cu_seqlens, words):
 
 def test_a_bias_or_another_mask_is_refused(as_students_run_it, randn):
     q, packing = randn(1, 2, 6, 4), Packing.of(bounds(0, 6))
-    with pytest.raises(ModelInputError, match="bias with a packing"):
-        attention(q, q, q, packing, torch.zeros(6, 6))
+    with pytest.raises(ModelInputError, match="a packing with a mask or a bias"):
+        MultiHeadAttention(8, 2)(torch.zeros(1, 6, 8), bias=torch.zeros(6, 6), packing=packing)
     with pytest.raises(ModelInputError, match="5 tokens but a mask with room for 6"):
         pad(torch.zeros(5), torch.ones(2, 3).bool())
     with pytest.raises(ModelInputError, match="the mask has shape"):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from reference_impl.layers.attention import LayerCache
 from reference_impl.weights.pretrained import hugging_face_state, load_hugging_face
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -112,7 +113,7 @@ def in_double():
     return widen
 
 
-class PlainCache:
+class PlainCache(LayerCache):
     """Keys and values of one layer, put one after the other: the least that a model's `cache` must do."""
 
     def __init__(self):

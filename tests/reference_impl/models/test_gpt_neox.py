@@ -4,7 +4,7 @@ import torch
 import transformers
 from transformers.models.gpt_neox import modeling_gpt_neox  # noqa: E402
 
-from reference_impl.layers.attention import plain_attention  # noqa: E402
+from reference_impl.layers.attention import LayerCache, plain_attention  # noqa: E402
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
 from reference_impl.layers.masks import causal_mask  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables  # noqa: E402
@@ -62,10 +62,8 @@ def test_positions_that_are_given_lift_the_limit_on_the_width():
 
 
 def test_a_cache_that_attends_itself_does_so_in_each_layer():
-    class Plain:
-        length = 0
-
-        def attend(self, q, k, v):
+    class Plain(LayerCache):
+        def attend(self, q, k, v, mask, dropout):
             return plain_attention(q, k, v, causal_mask(q.shape[2]))
 
     torch.manual_seed(0)

@@ -28,7 +28,7 @@ def test_logits_and_gradients_are_those_of_the_padded_batch(parity, ragged, mode
     ids, mask = ragged(61, [11, 1, 0, 6, 1])
     tokens, packing = unpad(ids, mask)
     targets, results = tokens.flip(0), []
-    for logits in (model(ids, mask=mask)[mask], model(tokens[None], mask=packing)[0]):
+    for logits in (model(ids, mask=mask)[mask], model(tokens[None], packing=packing)[0]):
         model.zero_grad()
         cross_entropy(logits, targets).backward()
         results.append((logits, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}))
@@ -48,7 +48,7 @@ def test_no_bit_of_a_sequence_depends_on_another(ragged, model):
     changed[4:13] = (changed[4:13] + 7) % 61
 
     def vectors(ids):
-        output = model(ids[None], mask=packing)
+        output = model(ids[None], packing=packing)
         return (output.tokens if isinstance(model, Bert) else output)[0]
     same = (vectors(tokens) == vectors(changed)).all(-1).tolist()
     assert same == [True] * 4 + [False] * 9 + [True] * 5
@@ -60,7 +60,7 @@ def test_each_sequence_is_pooled_from_its_own_first_token_with_its_own_segments(
     segments = (torch.arange(7) >= 2).long().expand(3, 7)
     tokens, packing = unpad(ids, mask)
     padded = model(ids, segments, mask)
-    packed = model(tokens[None], segments[mask][None], packing)
+    packed = model(tokens[None], segments[mask][None], packing=packing)
     parity.assert_close(packed.pooled, padded.pooled)
     parity.assert_close(packed.tokens[0], padded.tokens[mask])
 
@@ -69,9 +69,11 @@ def test_a_packing_of_other_tokens_or_of_too_long_ones_is_refused(as_students_ru
     packing = Packing.of(torch.tensor([0, 3, 3, 20], dtype=torch.int32))
     ids = torch.ones(1, 20, dtype=torch.long)
     with pytest.raises(ModelInputError, match="a sequence of 17 tokens but 16 positions"):
-        Bert(BERT)(ids, mask=packing)
+        Bert(BERT)(ids, packing=packing)
     with pytest.raises(ModelInputError, match=r"shape \(1, 19\) but the packing is of 20"):
-        ModernBert(MODERN)(ids[:, :19], packing)
+        ModernBert(MODERN)(ids[:, :19], packing=packing)
     short = Packing.of(torch.tensor([0, 3, 3, 6], dtype=torch.int32))
     with pytest.raises(ModelInputError, match="no first token to pool"):
-        Bert(BERT)(ids[:, :6], mask=short)
+        Bert(BERT)(ids[:, :6], packing=short)
+    with pytest.raises(ModelInputError, match="a mask and a packing"):
+        Bert(BERT, pooler=False)(ids[:, :6], mask=ids[:, :6] > 0, packing=short)
