@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from autograder.checks.tracebacks import student_traceback
 from autograder.checks.values import Unreadable, cross
 
-KINDS = ("not_attempted", "missing", "error", "time", "memory", "killed", "unreadable")
+KINDS = ("not_attempted", "missing", "error", "time", "memory", "killed", "unreadable", "fault")
 
 
 class StudentError(Exception):
     """A call that brought no readable value back.
 
-    kind: one of KINDS. text: for the student; in an "error", their own lines of the traceback and the message.
+    kind: one of KINDS; "fault" is a library that failed inside a sandbox, which costs no points.
+    text: for the student; in an "error", their own lines of the traceback and the message.
     """
 
     def __init__(self, kind: str, text: str):

@@ -76,6 +76,21 @@ def install() -> dict:
     return {"display": Inert(), "get_ipython": lambda: Inert(), "exit": sys.exit, "quit": sys.exit}
 
 
+def refuse_compiler() -> None:
+    """Say in words that `torch.compile` cannot compile here: that needs a C++ compiler, which is not inside."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    compile_really = torch.compile
+
+    def compile(model: object = None, *, backend: object = "inductor", **options: object) -> object:
+        """`torch.compile` for the backends that need no compiler ("eager", "aot_eager" and functions)."""
+        if backend == "inductor":
+            raise RuntimeError("torch.compile has no compiler while grading; leave it out, or pass backend=\"eager\"")
+        return compile_really(model, backend=backend, **options)
+    torch.compile = compile
+
+
 class Sink(io.TextIOBase):
     """Takes what is printed: the first `limit` characters are kept, the rest is counted. It never blocks."""
 

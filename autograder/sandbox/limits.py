@@ -16,7 +16,7 @@ class Limits:
     start_seconds: float = 60.0      # from the first process to "ready": importing torch on a busy machine
     cell_seconds: float = 20.0       # one cell of the notebook
     cells_seconds: float = 60.0      # all the cells together
-    call_seconds: float = 10.0       # one call of a student's function, our own callbacks not counted
+    call_seconds: float = 10.0       # one call of a student's function, with what it calls back
     total_seconds: float = 300.0     # everything, all restarts together
     cpu_seconds: int = 300           # processor time of one process
     memory: int = 1024 * MIB         # one process: address space beyond what the worker and torch already map
@@ -29,6 +29,8 @@ class Limits:
     output_chars: int = 10_000       # of what is printed; the rest is counted and dropped
     frame_bytes: int = 64 * MIB      # one message on the pipe; the checker keeps those of a stage
     callbacks: int = 10_000          # calls back into our functions, per call of the student's
+    callback_numbers: int = 4_000_000  # numbers that one call back may pass, counted as they broadcast
+    callback_memory: int = 512 * MIB   # address space that our function may take for one call back
     restarts: int = 3                # fresh sandboxes after a death
 
     def to_json(self) -> dict:

@@ -20,6 +20,7 @@ LOOK_EVERY = 0.1           # seconds between two looks at the memory of the proc
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
 LATE = "it did not answer in time"
+WRITABLE = ("/tmp", "/dev/shm")      # inside, each a small file system in memory
 GRACE = 2.0                # seconds that a killed tree may take to disappear
 
 
@@ -50,6 +51,7 @@ class Process:
             for fd in (read_inside, write_inside, errors_inside, *launch.close):
                 os.close(fd)
         self._stop = launch.stop
+        self._next_look = 0.0
         self.started = time.monotonic()
         self.ready = False
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
@@ -152,6 +154,7 @@ class Process:
         elif self._ended is not None:
             poll.register(self._ended, select.POLLIN)
         while True:
+            self._look()            # also while bytes arrive: an answer can be as slow and large as its sender likes
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self.die("time", LATE)
@@ -165,10 +168,16 @@ class Process:
                     poll.unregister(self._errors)
             elif found:
                 raise self._died_by_itself()
-            elif tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
-                raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
-            elif files_made(self._child.pid) > self.limits.files:
-                raise self.die("killed", f"it made more than {self.limits.files:,} files")
+
+    def _look(self) -> None:
+        """Look at the memory and the files of the tree, once in LOOK_EVERY seconds. Raises Died."""
+        if time.monotonic() < self._next_look:
+            return
+        if tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
+            raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
+        if files_made(self._child.pid) > self.limits.files:
+            raise self.die("killed", f"it made more than {self.limits.files:,} files")
+        self._next_look = time.monotonic() + LOOK_EVERY
 
     def _died_by_itself(self) -> Died:
         """The pipe or the process ended without our doing: find out what the kernel says."""
@@ -208,18 +217,21 @@ def tree_memory(pid: int, suspicious: int) -> int:
 
 
 def files_made(pid: int) -> int:
-    """Files and folders in the sandbox's own /tmp; 0 where that cannot be told.
+    """Files and folders in the sandbox's own places in memory; 0 where that cannot be told.
 
-    Its bytes are capped by the mount. Empty files are not, and each takes a kilobyte of the kernel's memory.
+    Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the kernel's memory.
     """
-    for child in _children(pid):
-        try:
-            if os.stat(f"/proc/{child}/root/tmp").st_dev != os.stat("/tmp").st_dev:
-                found = os.statvfs(f"/proc/{child}/root/tmp")
-                return found.f_files - found.f_ffree
-        except OSError:
-            continue
-    return 0
+    return max((sum(_files_in(f"/proc/{child}/root", place) for place in WRITABLE) for child in _children(pid)), default=0)
+
+
+def _files_in(root: str, place: str) -> int:
+    try:
+        if os.stat(root + place).st_dev == os.stat(place).st_dev:
+            return 0            # not set up yet: it is the machine's own
+        found = os.statvfs(root + place)
+        return found.f_files - found.f_ffree
+    except OSError:
+        return 0
 
 
 def _children(pid: int) -> list[int]:

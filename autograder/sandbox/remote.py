@@ -3,7 +3,6 @@
 Cells and calls are answered by a worker that may die at any time. A death costs the stage that caused it; the next
 stage gets a fresh sandbox, a bounded number of times, in which the cells that hung or killed the last one are left out.
 """
-import builtins
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from autograder.checks.student import KINDS, Returned, Student, StudentError
 from autograder.checks.values import Unreadable, cross
 from autograder.errors import CourseError
-from autograder.sandbox import frames
+from autograder.sandbox import callbacks, frames
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
@@ -116,12 +115,11 @@ class RemoteStudent(Student):
                 answer = self._process.receive(self._deadline(left - (time.monotonic() - begun)))
                 if answer.get("say") != "callback":
                     return self._outcome(name, answer, args)
-                left -= time.monotonic() - begun           # our own function's time is not the student's
-                reply = _answer_callback(answer, ours)
-                begun = time.monotonic()
-                self._process.send(reply, self._deadline(left))
+                reply = callbacks.answer(answer, ours, self._limits, left - (time.monotonic() - begun))
+                self._process.send(reply, self._deadline(left - (time.monotonic() - begun)))
             raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
-        except Died as died:
+        except (Died, callbacks.TooSlow) as ended:
+            died = ended if isinstance(ended, Died) else self._process.die("time", LATE)
             self._died(died)
             reason = f"it took more than {self._limits.call_seconds:g} seconds" if died.text == LATE else died.text
             raise StudentError(died.kind, f"`{name}` was stopped: {reason}.") from None
@@ -184,9 +182,9 @@ class RemoteStudent(Student):
         errors = message.get("errors")
         known = {error.index for error in self.cell_errors}
         for one in errors if type(errors) is list else []:
-            if type(one) is tuple and len(one) == 2 and type(one[0]) is int and type(one[1]) is str:
+            if type(one) is tuple and list(map(type, one)) == [int, str, bool]:
                 if 0 <= one[0] < len(self._cells) and one[0] not in known:
-                    self._blame(one[0], "error", _clean(one[1], REMEMBERED_TEXT))
+                    self._blame(one[0], "fault" if one[2] else "error", _clean(one[1], REMEMBERED_TEXT))
 
     def _blame(self, index: int, kind: str, text: str) -> None:
         self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))
@@ -221,17 +219,3 @@ def _filename(index: int, cell: Cell) -> str:
 
 def _plain(argument: object) -> object:
     return argument if callable(argument) else cross(argument)
-
-
-def _answer_callback(message: dict, ours: list[Callable]) -> bytes:
-    """Call the function that the student asks for, by the rules of `guarded` in autograder/checks/student.py."""
-    number, args, kwargs = message.get("callback"), message.get("args"), message.get("kwargs")
-    try:
-        if type(number) is not int or not 0 <= number < len(ours) or type(args) is not tuple or type(kwargs) is not dict:
-            raise ValueError("there is no such function")
-        return frames.pack({"do": "value", "value": cross(ours[number](*map(cross, args),
-                                                                      **{key: cross(v) for key, v in kwargs.items()}))})
-    except Exception as error:
-        kind = type(error).__name__ if getattr(builtins, type(error).__name__, None) is type(error) else "RuntimeError"
-        text = str(error).encode("utf-8", "replace").decode()[:REMEMBERED_TEXT]
-        return frames.pack({"do": "error", "type": kind, "text": text})

@@ -4,7 +4,6 @@ A stage is a folder made on the host and bound read-only. It holds copies, never
 a withheld module would be the module. Checks, mistakes, solutions and the grader's own code stay outside, because
 nothing inside needs them and a student's code can read whatever is there.
 """
-import atexit
 import functools
 import shutil
 import tempfile
@@ -13,10 +12,11 @@ from pathlib import Path
 import autograder
 import reference_impl
 from autograder.errors import CourseError
+from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
 WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/tracebacks.py", "checks/values.py", "sandbox/__init__.py",
-                "sandbox/frames.py", "sandbox/inside.py", "sandbox/light.py", "sandbox/worker.py")
+                "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py", "sandbox/worker.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 
@@ -24,7 +24,7 @@ AUTOGRADER = Path(autograder.__file__).parent
 def stage(withhold: list[str] | tuple[str, ...] = ()) -> Path:
     """A folder to bind into a sandbox, without the modules in `withhold` ("reference_impl.embeddings.counts").
 
-    Made once per process and set of names, removed at exit. Raises CourseError for a name that is no module: a
+    Made once per process and set of names, removed when the process ends, however it ends. Raises CourseError for a name that is no module: a
     misspelt one would leave the answer in.
     """
     return _stage(tuple(sorted(set(withhold))))
@@ -34,7 +34,7 @@ def stage(withhold: list[str] | tuple[str, ...] = ()) -> Path:
 def _stage(withhold: tuple[str, ...]) -> Path:
     hidden = [path for name in withhold for path in _files_of(name)]
     folder = Path(tempfile.mkdtemp(prefix="word2serve-stage-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    remove_when_we_end(folder)
     for name in WORKER_FILES:
         _copy(AUTOGRADER / name, folder / "autograder" / name)
     for source in REFERENCE.rglob("*.py"):

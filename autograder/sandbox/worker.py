@@ -27,10 +27,10 @@ def main() -> None:
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
-    from autograder.sandbox import light
     from autograder.sandbox.worker import Worker  # not __main__'s: that name will be the notebook's
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"      # do not read the metadata of every installed package
     for name in config["warm"]:
-        light.import_torch() if name == "torch" else __import__(name)
+        __import__(name)
     worker = Worker(read, write, config["limits"])
     worker.send({"say": "ready"})
     os.dup2(quiet, 2)      # up to here stderr is read by the checker, which wants to know why a start fails
@@ -66,12 +66,13 @@ class Worker:
         import types
 
         from autograder.checks import tracebacks
-        from autograder.sandbox import frames, inside
-        self.traceback_of = tracebacks.student_traceback
+        from autograder.sandbox import blame, frames, inside
+        self.traceback_of, self.is_library_fault = tracebacks.student_traceback, blame.is_library_fault
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
         self.sink = inside.Sink(limits["output_chars"])
         self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())
+        inside.refuse_compiler()
         self.namespace = self.module.__dict__
         self.calls, self.serving, self.turn = 0, False, threading.Lock()
 
@@ -96,13 +97,13 @@ class Worker:
         for index, (filename, source) in enumerate(cells):
             if index not in skip:
                 self.send({"say": "cell", "index": index})
-                text, flags = self.run_cell(filename, source, flags)
+                text, fault, flags = self.run_cell(filename, source, flags)
                 if text is not None:
-                    errors.append((index, text))
+                    errors.append((index, text, fault))
         return {"say": "started", "errors": errors} | self._printed()
 
-    def run_cell(self, filename: str, source: str, flags: int) -> tuple[str | None, int]:
-        """Run one cell; returns the error's text or None, and the `from __future__` flags, which last as in Jupyter."""
+    def run_cell(self, filename: str, source: str, flags: int) -> tuple[str | None, bool, int]:
+        """Run one cell: the error's text or None, whether it is ours, the `from __future__` flags, which last as in Jupyter."""
         import __future__
 
         import linecache
@@ -113,8 +114,8 @@ class Worker:
                 flags |= code.co_flags & getattr(__future__, name).compiler_flag
             exec(code, self.namespace)
         except BaseException as error:   # SystemExit too: one cell must not end the others
-            return self._text(self.traceback_of, error, self.namespace), flags
-        return None, flags
+            return self._text(self.traceback_of, error, self.namespace), self._is_ours(error, self.namespace), flags
+        return None, False, flags
 
     def perform(self, name: str, args: tuple, kwargs: dict) -> dict:
         """One call, by the rules of LocalStudent.perform in autograder/checks/student.py."""
@@ -129,7 +130,10 @@ class Worker:
         except MemoryError:
             return self._error("memory", f"`{name}` asked for more memory than there is.")
         except BaseException as error:
-            text = self._text(self.traceback_of, error, getattr(function, "__globals__", self.namespace))
+            namespace = getattr(function, "__globals__", self.namespace)
+            text = self._text(self.traceback_of, error, namespace)
+            if self._is_ours(error, namespace):
+                return self._error("fault", text)
             out_of_memory = isinstance(error, RuntimeError) and "can't allocate memory" in text
             return self._error("memory" if out_of_memory else "error", text)
         try:
@@ -170,6 +174,12 @@ class Worker:
     def _bytes(self, value: object) -> bytes | None:
         """`value` as it would cross, to see whether a call changed it; None for a callable."""
         return None if callable(value) else self.frames.pack(self._plain(value))
+
+    def _is_ours(self, error: BaseException, namespace: dict) -> bool:
+        try:
+            return self.is_library_fault(error, namespace, sys.path[0])
+        except BaseException:    # a student's class of exceptions may raise from any attribute
+            return False
 
     def _error(self, kind: str, text: str) -> dict:
         return {"say": "error", "kind": kind, "text": text}

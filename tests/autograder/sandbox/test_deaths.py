@@ -65,9 +65,44 @@ def test_the_time_for_everything_ends_a_student_that_is_always_just_in_time():
     assert outcomes[0] is None and outcomes[-1] == "time" and len(set(map(str, outcomes))) == 2
 
 
-def test_the_time_our_own_function_takes_is_not_the_students():
-    with open_student([Cell("a", "def calls(f): return f() + f() + f()")], limits=QUICK, warm=()) as student:
-        assert student.call("calls", lambda: time.sleep(0.5) or 1).value == 3
+def test_the_time_our_own_function_takes_counts_for_the_call():
+    with open_student([Cell("a", "def calls(f): return f(0.01) + f(9.0)")], limits=QUICK, warm=()) as student:
+        with pytest.raises(StudentError, match="more than 1 seconds") as caught:
+            student.call("calls", lambda seconds: time.sleep(seconds) or 1)
+        assert caught.value.kind == "time"
+        student.new_stage()
+        assert student.call("calls", lambda seconds: 1).value == 2
+
+
+def test_what_our_own_function_allocates_is_bounded_whatever_sizes_a_student_passes():
+    import torch
+    code = ("import torch\ndef wide(f): return f(torch.ones(40_000, 1), torch.ones(1, 40_000))\n"
+            "def long(f): return f(torch.ones(9_000_000))\ndef many(f): return f(10**10)\ndef fine(f): return f(torch.ones(3))")
+    received = []
+    with open_student([Cell("a", code)]) as student:
+        for name, says in (("wide", "1,600,000,000 numbers"), ("long", "9,000,000 numbers"), ("many", "memory")):
+            with pytest.raises(StudentError, match=says) as caught:
+                student.call(name, lambda *args: received.append(torch.ones(args[0]) if type(args[0]) is int else args))
+            assert caught.value.kind in ("error", "memory")
+        assert received == [] and torch.equal(student.fine(lambda x: 2 * x), torch.full((3,), 2.0))
+
+
+def test_memory_is_watched_while_bytes_arrive():
+    limits = replace(QUICK, call_seconds=30.0, cell_seconds=30.0, tree_memory=150 << 20, frame_bytes=1 << 40)
+    flood = ("import os, struct, sys\ndef flood():\n    kept = bytearray(200 << 20)\n"
+             "    for fd in map(int, os.listdir('/proc/self/fd')):\n        if fd > 2:\n            try:\n"
+             "                os.write(fd, struct.pack('<Q', 1 << 39))\n"
+             "                while True: os.write(fd, bytes(4096))\n            except OSError: pass\n")
+    with open_student([Cell("a", flood)], limits=limits, warm=()) as student:
+        assert answer(student, "flood") == "memory"
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+def test_files_are_counted_wherever_one_can_write(place):
+    code = f"import time\ndef litter():\n    for i in range(900): open(f'{place}/{{i}}', 'w').close()\n    time.sleep(20)"
+    with open_student([Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()) as student:
+        with pytest.raises(StudentError, match="more than 500 files"):
+            student.litter()
 
 
 def test_calling_back_without_end_is_stopped():
@@ -87,10 +122,11 @@ def test_memory_is_an_error_of_its_own_kind():
 HELD_OPEN = """
 import sys, time
 from autograder.sandbox import Cell, Limits, open_student
+from autograder.sandbox.stage import stage
 cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n    libc.prctl(1, 0)\\n"
                    "    libc.prctl(15, b'MARK', 0, 0, 0)\\n    time.sleep(300)")]
 with open_student(cells, limits=Limits(call_seconds=300), warm=()) as student:
-    print("ready", flush=True)
+    print(stage(), flush=True)
     student.hang()
 """
 
@@ -110,7 +146,8 @@ def wait_for(condition):
 def test_when_the_checker_is_killed_everything_inside_dies_with_it():
     mark = f"orphan{os.getpid()}"
     checker = subprocess.Popen([sys.executable, "-c", HELD_OPEN.replace("MARK", mark)], stdout=subprocess.PIPE)
-    assert checker.stdout.readline() == b"ready\n" and wait_for(lambda: marked(mark))
+    folder = Path(checker.stdout.readline().decode().strip())
+    assert folder.is_dir() and wait_for(lambda: marked(mark))
     checker.send_signal(signal.SIGKILL)
     checker.wait()
-    assert wait_for(lambda: not marked(mark))
+    assert wait_for(lambda: not marked(mark)) and wait_for(lambda: not folder.exists())

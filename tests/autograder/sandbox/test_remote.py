@@ -118,27 +118,6 @@ def test_a_value_larger_than_a_frame_may_be_is_unreadable_not_deadly():
         assert student.double(2) == 4
 
 
-def test_torch_works_inside_although_half_of_it_is_loaded_late():
-    code = """
-import torch
-def learns():
-    torch.manual_seed(0)
-    layer, data = torch.nn.Linear(3, 1), torch.ones(4, 3)
-    step = torch.optim.AdamW(layer.parameters(), lr=0.001)
-    before = (layer(data) ** 2).mean()
-    before.backward(); step.step()
-    return float(before.detach()), float((layer(data) ** 2).mean().detach())
-def meta():
-    return list((torch.empty(2, 3, device="meta") @ torch.empty(3, 5, device="meta")).shape)
-def compiled():
-    return torch.compile(lambda x: x.sin() + 1, backend="eager")(torch.zeros(2))
-"""
-    with open_student([Cell(None, code)]) as student:
-        before, after = student.learns()
-        assert after < before and student.meta() == [2, 5]
-        assert torch.equal(student.compiled(), torch.ones(2))
-
-
 def test_every_cell_runs_alone_and_the_faulty_ones_are_named():
     cells = [Cell("a", "x = 1"), Cell("b", "x = = 2"), Cell(None, "raise SystemExit"), Cell("d", "1 / 0\nx = 3"),
              Cell("e", "def x_is(): return x")]
