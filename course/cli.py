@@ -5,8 +5,10 @@ Exit codes: 0 all is well; 1 the thing asked about is not in order (a check fail
 2 the command could not be carried out (usage, environment, missing data).
 """
 import argparse
+import difflib
 import importlib
 import sys
+from importlib.metadata import version
 
 from autograder.errors import CourseError
 
@@ -14,12 +16,12 @@ COMMANDS = {
     "make": "do everything that `make course` does: data, book, exercises, sample class",
     "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
     "book": "build the book into _build/html",
-    "build": "make the student notebooks in exercises/ from solutions/",
-    "check": "run the checks of an exercise on a notebook, the reference or a known mistake",
+    "check": "run the checks of an exercise on your notebook",
     "hint": "open the next hint of an exercise",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "report": "write the class report from the records of the last grading",
     "serve": "serve a language model over HTTP, with OpenAI's API",
+    "author": "for authors of exercises: build, check, matrix, mutants, try",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
 
@@ -31,6 +33,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         description="word2serve: read the book, do the exercises, grade a class.",
         epilog="`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2 could not run.",
     )
+    parser.add_argument("--version", action="version", version=f"word2serve {version('word2serve')}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         sub = subparsers.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".",
@@ -46,7 +49,12 @@ def main(argv: list[str] | None = None) -> int:
     """Run one subcommand and return its exit code; a CourseError becomes one clear line on stderr."""
     argv = sys.argv[1:] if argv is None else argv
     command = next((word for word in argv if not word.startswith("-")), None)
-    args = build_parser(command if command in COMMANDS else None).parse_args(argv)
+    if command and command not in COMMANDS:
+        close = difflib.get_close_matches(command, COMMANDS, n=1)
+        print(f"course: there is no command {command!r}" + (f"; did you mean `course {close[0]}`?" if close else "")
+              + f" There are {', '.join(COMMANDS)}.", file=sys.stderr)
+        return 2
+    args = build_parser(command).parse_args(argv)
     try:
         return args.run(args)
     except CourseError as error:

@@ -4,6 +4,7 @@ A solutions file is a jupytext percent file. The grade ids of its nbgrader cells
 `NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell), `name-check` (the graded check
 cell). A manual answer is one graded markdown cell, `name`. Cells `setup*` run everywhere before the student's.
 """
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.checks.exercise import CHAPTERS
 from autograder.checks.protocol import Exercise, exercises_of
 from autograder.errors import CourseError
 
@@ -71,7 +73,8 @@ class Assignment:
         """By id ("01.ppmi") or grade id ("ppmi"). Raises CourseError, naming what there is."""
         found = self.exercises.get(name) or self.exercises.get(self._id(name))
         if not found:
-            raise CourseError(f"{self.name} has no exercise {name!r}; it has {', '.join(self.exercises)}")
+            raise CourseError(f"{self.name} has no exercise {name!r}; it has {', '.join(self.exercises)}"
+                              + meant(name.split(".")[-1], [id.split(".", 1)[1] for id in self.exercises]))
         return found
 
     def hints(self, id: str) -> list[Hint]:
@@ -121,13 +124,51 @@ class Assignment:
 
 
 def assignment(name: str) -> Assignment:
-    """"01", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
+    """"01", "1", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
     wanted = name.split(".")[0]
-    for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py")):
-        if wanted in (path.stem, path.stem[:2]):
+    paths = sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))
+    for path in paths:
+        if wanted in (path.stem, path.stem[:2]) or (wanted.isdigit() and int(wanted) == int(path.stem[:2])):
             return Assignment(path)
-    there = ", ".join(path.stem for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))) or "none"
-    raise CourseError(f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}")
+    there = ", ".join(path.stem for path in paths) or "none"
+    raise CourseError(f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}"
+                      + meant(wanted, [path.stem for path in paths]))
+
+
+def exercises_named(name: str) -> tuple[Assignment, list[Exercise]]:
+    """What a name on the command line means: an assignment with all its exercises, or one exercise.
+
+    "01", "1", "01-static-embeddings"; "01.ppmi", "1.ppmi", "ppmi". Raises CourseError, with what was probably meant.
+    """
+    first, dot, last = name.partition(".")
+    if dot and (first.isdigit() or "-" in first):
+        one = assignment(first)
+        return one, [one.exercise(f"{one.number}.{last}")]
+    if name[:1].isdigit():
+        one = assignment(name)
+        return one, list(one.exercises.values())
+    homes = [one for one in assignments() if name in one.cells and one._id(name) in one.exercises]
+    if len(homes) == 1:
+        return homes[0], [homes[0].exercise(name)]
+    if homes:
+        raise CourseError(f"several chapters have an exercise {name!r}; say which: "
+                          + ", ".join(one._id(name) for one in homes))
+    every = [id for one in assignments() for id in one.exercises]
+    raise CourseError(f"there is no exercise {name!r}; there are {', '.join(every)}"
+                      + meant(name, [id.split(".", 1)[1] for id in every]))
+
+
+def meant(name: str, known: list[str]) -> str:
+    """"; did you mean X?" for a name close to one that exists, or ""."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def folder_of(number: str) -> Path:
+    """The folder of a chapter's checks. Raises CourseError when there is none."""
+    for folder in CHAPTERS.glob(f"c{number}_*"):
+        return folder
+    raise CourseError(f"there are no checks of chapter {number} in {CHAPTERS}")
 
 
 def assignments() -> list[Assignment]:
@@ -140,7 +181,7 @@ def pristine_notebook(name: str) -> NotebookNode:
     one = assignment(name)
     path = EXERCISES / one.name / f"{one.name}.ipynb"
     if not path.exists():
-        raise CourseError(f"{path} does not exist; `course build {one.number}` makes it")
+        raise CourseError(f"{path} does not exist; `course author build {one.number}` makes it")
     return nbformat.read(path, as_version=4)
 
 

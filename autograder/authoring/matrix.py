@@ -1,6 +1,8 @@
 """Which stage catches which known mistake: a table for authors, and its comparison with what the authors meant."""
 from dataclasses import dataclass
+from pathlib import Path
 
+from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.implementations import namespace_of
 from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
 from autograder.checks.registry import Mistake, mistakes_of
@@ -46,7 +48,7 @@ def as_text(exercise: Exercise, rows: list[Row]) -> str:
 
 
 def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
-    """The same as a Markdown table, for CONTRIBUTING."""
+    """The same as a Markdown table."""
     names = [stage.name for stage in exercise.stages]
     lines = [f"**{exercise.id}** ({exercise.points:g} points)", "", f"| mistake | {' | '.join(names)} | loses |",
              "| --- |" + " :-: |" * len(names) + " --: |"]
@@ -54,6 +56,26 @@ def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
         marks = " | ".join(_mark(row, name) for name in names)
         lines.append(f"| {row.mistake.name} | {marks} | {row.lost:g}{f' ({row.problem})' if row.problem else ''} |")
     return "\n".join(lines)
+
+
+HEAD = """# Mistakes of {name}
+
+`course author matrix {number}` wrote this file. **X** is the stage meant to catch the mistake, x another that fails
+too, a dot a stage that passes.
+"""
+
+
+def as_table(one: Assignment) -> str:
+    """The committed file of a chapter: a table for every exercise that has mistakes."""
+    tables = [as_markdown(exercise, rows) for exercise in one.exercises.values() if (rows := rows_of(exercise))]
+    return "\n\n".join([HEAD.format(name=one.name, number=one.number).rstrip(), *tables]) + "\n"
+
+
+def write(one: Assignment) -> Path:
+    """Write the table of a chapter beside its checks."""
+    path = folder_of(one.number) / "matrix.md"
+    path.write_text(as_table(one), encoding="utf-8")
+    return path
 
 
 def _mark(row: Row, stage: str) -> str:

@@ -81,14 +81,14 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     """Why the committed notebook is not what the sources give, in a sentence; "" when it is. Changes nothing."""
     committed = exercises / one.name / f"{one.name}.ipynb"
     if not committed.exists():
-        return f"{committed} does not exist; `course build {one.number}` makes it"
+        return f"{committed} does not exist; `course author build {one.number}` makes it"
     with tempfile.TemporaryDirectory() as folder:
         fresh = build(one, Path(folder, "build"), Path(folder, "exercises"))
         same = filecmp.cmp(committed, fresh, shallow=False)
     leaked = leaks(one, committed.parent)
     if leaked:
         return "; ".join(leaked)
-    return "" if same else f"{committed} is not what {one.path.name} gives; `course build {one.number}` makes it anew"
+    return "" if same else f"{committed} is not what {one.path.name} gives; `course author build {one.number}` makes it anew"
 
 
 def source_notebook(one: Assignment) -> NotebookNode:

@@ -27,7 +27,7 @@ write-test  The student writes `function(implementation)`, which raises Assertio
             `expect_catches(student.test_noise, right=[...], wrong=[...], rng=rng, cause=...)`.
 manual      Graded by hand: no stages.
 
-`check(f)`, `course check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all run these
+`check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all run these
 functions; none of them knows whether the student is in this process or in a sandbox.
 """
 from collections.abc import Callable

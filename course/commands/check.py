@@ -1,45 +1,46 @@
-"""`course check`: run the checks of an exercise on a notebook, the reference or a known mistake."""
+"""`course check`: run the visible checks on your own notebook."""
 import json
 
-SUMMARY = "run the checks of an exercise on a notebook, the reference or a known mistake"
+SUMMARY = "run the checks of an exercise on your notebook"
 
 
 def add_arguments(parser) -> None:
-    """What to check, whose functions, and how to print."""
-    parser.add_argument("exercise", nargs="?", default="01", metavar="EXERCISE",
-                        help='an assignment or an exercise, such as "01" or "01.ppmi" (default: 01)')
-    parser.add_argument("--impl", default="student", metavar="IMPL",
-                        help="reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or the "
-                             "path of your own notebook or Python file, which runs in this process (default: student)")
+    """Which exercise, which notebook, and how to print."""
+    parser.add_argument("what", nargs="*", metavar="EXERCISE or NOTEBOOK",
+                        help='an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the path '
+                             "of your notebook or Python file, which runs in this process (default: the one in mywork/, or "
+                             "else the one in exercises/)")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--matrix", action="store_true", help="print which stage catches which known mistake")
-    parser.add_argument("--markdown", action="store_true", help="with --matrix: as Markdown tables")
 
 
 def run(args) -> int:
-    """Print a rubric per exercise and the sum; 1 when points are missing or a mistake gets through."""
-    from autograder.authoring.catalogue import assignment
+    """Print a rubric per exercise and the sum; 1 when points are missing."""
+    from autograder.authoring.catalogue import exercises_named
+    from autograder.errors import CourseError
 
-    one = assignment(args.exercise)
-    chosen = [one.exercise(args.exercise)] if "." in args.exercise else list(one.exercises.values())
-    if args.matrix:
-        return print_matrix(chosen, args.markdown)
-    return print_results(one, chosen, args.impl, args.json)
+    paths = [word for word in args.what if word.endswith((".ipynb", ".py"))]
+    names = [word for word in args.what if word not in paths]
+    if len(paths) > 1 or len(names) > 1:
+        raise CourseError("give one exercise or assignment and one notebook, for example "
+                          "`course check 01.ppmi mywork/01-static-embeddings.ipynb`")
+    one, exercises = exercises_named(names[0] if names else _number_of(paths))
+    return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
 
 
-def print_matrix(exercises: list, markdown: bool) -> int:
-    """One table per exercise that has mistakes."""
-    from autograder.authoring.matrix import as_markdown, as_text, rows_of
+def _number_of(paths: list[str]) -> str:
+    """The assignment that a notebook's name begins with, or the first."""
+    from pathlib import Path
 
-    in_order = True
-    for exercise in exercises:
-        rows = rows_of(exercise)
-        if rows:
-            print((as_markdown if markdown else as_text)(exercise, rows) + "\n")
-        in_order = in_order and not any(row.problem for row in rows)
-    if not markdown:
-        print("X the stage meant to catch the mistake, x another that fails too, . passed")
-    return 0 if in_order else 1
+    name = Path(paths[0]).name[:2] if paths else ""
+    return name if name.isdigit() else "01"
+
+
+def _own_notebook(one) -> str:
+    """Where the student works: mywork/, if the notebook was copied there, otherwise exercises/."""
+    from autograder.authoring.catalogue import EXERCISES
+
+    copied = EXERCISES.parent / "mywork" / f"{one.name}.ipynb"
+    return str(copied) if copied.exists() else "student"
 
 
 def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
@@ -63,11 +64,14 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
         for exercise in checked:
             namespace = namespace_of(impl, exercise)
             if namespace is not None:
+                if own:
+                    print(f"course check: {exercise.id} ...", file=sys.stderr)
                 results.append((exercise, run_exercise(exercise, LocalStudent(namespace))))
-    if not results:
+    if not results and checked:
         raise CourseError(f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
-                          "`course check --matrix` lists the mistakes")
+                          "`course author matrix` lists the mistakes")
     points, earned = (sum(getattr(result, name) for _, result in results) for name in ("points", "earned"))
+    hand = sum(exercise.points for exercise in by_hand)
     if as_json:
         print(json.dumps({"assignment": one.name, "impl": impl, "points": points, "earned": earned,
                           "by_hand": {exercise.id: exercise.points for exercise in by_hand},
@@ -75,6 +79,5 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     else:
         for exercise, result in results:
             print(as_text(result, exercise.see) + "\n")
-        hand = f"; {sum(exercise.points for exercise in by_hand):g} more are graded by hand" if by_hand else ""
-        print(f"{one.name}: {earned:g} of {points:g} points{hand}")
+        print(f"{one.name}: {earned:g} points of {points + hand:g}" + (f", {hand:g} by hand" if hand else ""))
     return 0 if earned >= points - 1e-9 else 1

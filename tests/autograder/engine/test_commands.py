@@ -1,4 +1,4 @@
-"""course check, build and hint: what they print, and the exit codes."""
+"""course check, author and hint: what they print, and the exit codes."""
 import json
 
 import nbformat
@@ -21,14 +21,14 @@ def solved(tmp_path_factory):
 
 
 def test_the_reference_gets_all_points_and_exits_0(capsys):
-    assert main(["check", "--impl", "reference", "--json"]) == 0
+    assert main(["author", "check", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["earned"] == record["points"] > 0 and record["by_hand"]
     assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"passed"}
 
 
 def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
-    assert main(["check", "--impl", "mistake:log-base-2"]) == 1
+    assert main(["author", "check", "--impl", "mistake:log-base-2"]) == 1
     out = capsys.readouterr().out
     assert "01.ppmi: 4 of 5 points" in out and "start here" in out and "01.sgns_loss" not in out
 
@@ -36,11 +36,11 @@ def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
 def test_an_alternative_gets_all_points(capsys):
     from autograder.checks.registry import alternatives_of
     name = alternatives_of("01.ppmi")[0].name
-    assert main(["check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
+    assert main(["author", "check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
 
 
 def test_your_own_notebook_runs_here_with_a_warning_and_without_its_magics(solved, capsys):
-    assert main(["check", "--impl", str(solved), "--json"]) == 0
+    assert main(["check", str(solved), "--json"]) == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["earned"] == json.loads(shown.out)["points"]
     assert "runs in this process, without a sandbox" in shown.err
@@ -50,7 +50,7 @@ def test_your_own_notebook_runs_here_with_a_warning_and_without_its_magics(solve
 def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text("print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() ** power\n")
-    assert main(["check", "01.noise_distribution", "--impl", str(path)]) == 1
+    assert main(["check", "01.noise_distribution", str(path)]) == 1
     shown = capsys.readouterr()
     assert shown.out.startswith("01.noise_distribution: ") and "start here" in shown.out and "01.ppmi" not in shown.out
     assert "noise\n" in shown.err and "noise\n" not in shown.out
@@ -58,19 +58,19 @@ def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys
 
 def test_the_untouched_student_notebook_is_not_written_yet_everywhere(capsys):
     path = EXERCISES / "01-static-embeddings" / "01-static-embeddings.ipynb"
-    assert main(["check", "--impl", str(path), "--json"]) == 1
+    assert main(["check", str(path), "--json"]) == 1
     record = json.loads(capsys.readouterr().out)
     assert record["earned"] == 0
     assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"not_attempted"}
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["check", "--impl", "nowhere.ipynb"], "nowhere.ipynb is not a file"),
-    (["check", "--impl", "mistake:nothing"], "`course check --matrix` lists the mistakes"),
+    (["check", "nowhere.ipynb"], "nowhere.ipynb is not a file"),
+    (["author", "check", "--impl", "mistake:nothing"], "`course author matrix` lists the mistakes"),
     (["check", "01.nothing"], "has no exercise '01.nothing'; it has 01."),
     (["check", "77"], "no assignment '77'"),
     (["hint", "01.ppmi", "--step", "9"], "01.ppmi has hints 1 to 3; there is no hint 9"),
-    (["build", "77"], "no assignment '77'")])
+    (["author", "build", "77"], "no assignment '77'")])
 def test_a_wrong_argument_exits_2_with_one_sentence_on_stderr(arguments, said, capsys):
     assert main(arguments) == 2
     shown = capsys.readouterr()
@@ -80,24 +80,44 @@ def test_a_wrong_argument_exits_2_with_one_sentence_on_stderr(arguments, said, c
 def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
     path = tmp_path / "broken.ipynb"
     path.write_text("{}")
-    assert main(["check", "--impl", str(path)]) == 2
+    assert main(["check", str(path)]) == 2
     assert f"{path} is not a notebook" in capsys.readouterr().err
 
 
 def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
-    assert main(["check", "--matrix", "01.ppmi"]) == 0
+    assert main(["author", "matrix", "01.ppmi"]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split() == ["chance", "logarithm", "positive", "zeros", "types", "loses"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line.startswith("  ")}
     assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == ["X", "x", ".", "x", ".", "3"]
 
 
-def test_the_matrix_in_markdown_has_a_row_for_every_mistake(capsys):
-    from autograder.checks.registry import mistakes_of
-    assert main(["check", "--matrix", "01.ppmi", "--markdown"]) == 0
-    out = capsys.readouterr().out
-    assert "| mistake | chance | logarithm | positive | zeros | types | loses |" in out
-    assert out.count("\n| ") == len(mistakes_of("01.ppmi")) + 2
+@pytest.mark.parametrize("words", [["01.ppmi"], ["1.ppmi"], ["ppmi"], ["01-static-embeddings.ppmi"]])
+def test_an_exercise_has_several_names(words, tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("")
+    assert main(["check", *words, str(path)]) == 1
+    shown = capsys.readouterr()
+    assert "01.ppmi: 0 of 5 points" in shown.out and "course check: 01.ppmi ..." in shown.err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["check", "01.pmi"], "did you mean ppmi?"), (["check", "window_count"], "did you mean window_counts?"),
+    (["chek"], "did you mean `course check`?")])
+def test_a_slip_of_the_pen_is_answered_with_what_was_probably_meant(arguments, said, capsys):
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_sum_says_what_is_graded_by_hand(solved, capsys):
+    assert main(["check", str(solved)]) == 0
+    assert capsys.readouterr().out.endswith("01-static-embeddings: 45 points of 50, 5 by hand\n")
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0 and capsys.readouterr().out.startswith("word2serve ")
 
 
 def test_hints_open_one_step_at_a_time_with_the_cards_own_text(capsys):
@@ -112,12 +132,12 @@ def test_hints_open_one_step_at_a_time_with_the_cards_own_text(capsys):
 
 
 def test_build_check_finds_the_committed_notebooks_in_order(capsys):
-    assert main(["build", "--check"]) == 0
+    assert main(["author", "build", "--check"]) == 0
     assert "are what the sources give, and nothing leaks" in capsys.readouterr().out
 
 
 def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("autograder.authoring.notebooks.EXERCISES", tmp_path)
     monkeypatch.setattr("autograder.authoring.notebooks.stale.__defaults__", (tmp_path,))
-    assert main(["build", "--check"]) == 1
-    assert "does not exist; `course build 01` makes it" in capsys.readouterr().out
+    assert main(["author", "build", "--check"]) == 1
+    assert "does not exist; `course author build 01` makes it" in capsys.readouterr().out

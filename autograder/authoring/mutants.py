@@ -1,0 +1,231 @@
+"""Mutation testing of checks: is every small change to a right solution noticed?
+
+Each mutant (operators.py) runs through its exercise's stages in a child process with a time limit, with the visible
+seed and with two hidden ones. It is killed when it loses points with each of them. What survives must be listed in
+`equivalents.py` beside the chapter's checks, with the reason why it is as right as the solution:
+
+    EQUIVALENT = {"01.ppmi": {"BEFORE  =>  AFTER": "the reason, in a sentence"}}
+
+The outcome is committed beside the checks as `mutants.md`, with a hash of solution and checks for each exercise.
+"""
+import ast
+import hashlib
+import importlib
+import json
+import os
+import re
+import select
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.authoring.asked import asked
+from autograder.authoring.catalogue import Assignment, folder_of
+from autograder.authoring.implementations import reference
+from autograder.authoring.operators import WRAPPERS, Mutant, mutants, wrapped
+from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
+from autograder.errors import CourseError
+
+SECONDS = 20.0                       # one mutant, all seeds; the checks take milliseconds
+SECRETS = (b"", b"one", b"two")      # b"" is the visible seed
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What came of one mutant. by: the first stage that failed, "" when it survived. reason: why it is equivalent."""
+    mutant: Mutant
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All mutants of one exercise. unused: listed as equivalent, but killed or no mutant at all."""
+    exercise: str
+    hash: str
+    fates: list[Fate] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+
+    @property
+    def surviving(self) -> list[Fate]:
+        """Those that nothing notices and nobody has explained."""
+        return [fate for fate in self.fates if not fate.by and not fate.reason]
+
+    def row(self) -> str:
+        """One line of the committed table, without the hash."""
+        killers = Counter(fate.by for fate in self.fates if fate.by)
+        by = ", ".join(f"{name} {number}" for name, number in killers.items())
+        equal = sum(bool(fate.reason) for fate in self.fates)
+        return (f"| {self.exercise} | {len(self.fates)} | {killers.total()} | {by} | {equal} | {len(self.surviving)} |")
+
+
+def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
+    """The mutants of an exercise's solution: changed programs in the order of its code, then wrapped functions."""
+    names, source = [exercise.function, *exercise.also], solution_of(one, exercise)
+    try:
+        found = mutants(source, names)
+    except SyntaxError as error:
+        raise CourseError(f"{one.path}: the solution of {exercise.id} is no Python: {error}") from error
+    calls = asked(exercise)
+    for name in names:
+        found += wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name])
+    return found
+
+
+def solution_of(one: Assignment, exercise: Exercise) -> str:
+    """The source of the solution cell, without the marks around the answer."""
+    source = one.cells[exercise.id.split(".", 1)[1]][0].source
+    return "\n".join(line for line in source.split("\n") if line.strip() not in (BEGIN, END))
+
+
+def outcome_of(one: Assignment, exercise: Exercise, sample: list[Mutant] | None = None) -> Outcome:
+    """Run all mutants of an exercise, or those in `sample`."""
+    known = equivalents(exercise)
+    every = mutants_of(one, exercise)
+    chosen = every if sample is None else sample
+    fates = [Fate(mutant, by, "" if by else known.get(mutant.name, ""))
+             for mutant, by in zip(chosen, killers(exercise, chosen))]
+    explained = {fate.mutant.name for fate in fates if fate.reason}
+    unused = [] if sample is not None else [name for name in known if name not in explained]
+    return Outcome(exercise.id, hash_of(one, exercise), fates, unused)
+
+
+def equivalents(exercise: Exercise) -> dict[str, str]:
+    """Reason by mutant's name, from `equivalents.py` beside the exercise's checks."""
+    folder = folder_of(exercise.id[:2])
+    if not (folder / "equivalents.py").exists():
+        return {}
+    return importlib.import_module(f"autograder.chapters.{folder.name}.equivalents").EQUIVALENT.get(exercise.id, {})
+
+
+def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) -> Iterator[str]:
+    """For each mutant the first stage that fails; "" when the mutant gets every point with one of the seeds.
+
+    They run in a forked child, one after the other. A loop without end is killed after `seconds` and counts as noticed
+    ("time"), so does the end of the process ("process"); then a fresh child goes on with the next.
+    """
+    waiting = list(chosen)
+    while waiting:
+        child, read = _fork(exercise, waiting)
+        with os.fdopen(read, "rb", buffering=0) as answers:
+            said = b""
+            while waiting:
+                ready = select.select([answers], [], [], seconds)[0]
+                piece = os.read(answers.fileno(), 4096) if ready else b""
+                said += piece
+                *lines, said = said.split(b"\n")
+                for line in lines:
+                    waiting.pop(0)
+                    yield json.loads(line)
+                if waiting and not piece:
+                    waiting.pop(0)
+                    yield "process" if ready else "time"
+                    break
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _fork(exercise: Exercise, chosen: list[Mutant]) -> tuple[int, int]:
+    """A child that judges the mutants and writes a line about each; its process id and the pipe to read."""
+    read, write = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            quiet = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(quiet, descriptor)
+            import torch
+            torch.set_num_threads(1)       # a forked child has no threads of its parent's pool
+            for mutant in chosen:
+                os.write(write, _judge(exercise, mutant).encode() + b"\n")
+            signal.pause()                 # the parent ends it
+        finally:
+            os._exit(1)
+    os.close(write)
+    return child, read
+
+
+def _judge(exercise: Exercise, mutant: Mutant) -> str:
+    namespace = dict(reference(exercise.id[:2]))
+    exec(compile(ast.parse(mutant.source), "mutant", "exec"), namespace)
+    if mutant.wrapper:
+        name = mutant.name.split(" ", 1)[0]
+        namespace[name] = WRAPPERS[mutant.wrapper][-1](namespace[name])
+    first = ""
+    for secret in SECRETS:
+        def rng(stage: str, secret: bytes = secret) -> object:
+            return rng_for(exercise.id, stage, "mutant" if secret else "", secret=secret)
+        result = run_exercise(exercise, LocalStudent(namespace), rng if secret else None, mistakes=[])
+        failed = next((stage.name for stage in result.stages if stage.earned < stage.points), "")
+        if not failed:
+            return json.dumps("")
+        first = first or failed
+    return json.dumps(first)
+
+
+def hash_of(one: Assignment, exercise: Exercise) -> str:
+    """What decides an exercise's mutants: its solution, the chapter's checks, the operators, and how values compare."""
+    digest = hashlib.sha256(solution_of(one, exercise).encode())
+    here = Path(__file__).parent
+    files = [*folder_of(one.number).glob("*.py"), here / "operators.py", here.parent / "checks" / "expect.py",
+             here.parent / "checks" / "draws.py"]
+    for path in sorted(file for file in files if not file.name.startswith("mistakes_")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def as_text(outcome: Outcome, verbose: bool = True) -> str:
+    """What an author reads: a line for each mutant, those to look at marked."""
+    lines = [f"{outcome.exercise}: {len(outcome.fates)} mutants"]
+    for fate in outcome.fates:
+        if verbose or not fate.by:
+            said = f"killed by {fate.by}" if fate.by else f"equivalent: {fate.reason}" if fate.reason else "SURVIVES"
+            lines.append(f"  line {fate.mutant.line:<3} {fate.mutant.name}   [{said}]")
+    lines += [f"  listed as equivalent, but killed or no mutant of this solution: {name}" for name in outcome.unused]
+    lines.append(outcome.row())
+    return "\n".join(lines)
+
+
+HEAD = """# Mutants of {name}
+
+`course author mutants {number}` wrote this file. A mutant is the solution with one small change; it is killed when it
+loses points with the visible seed and with two hidden ones. "by" counts mutants by the first stage that fails.
+
+| exercise | mutants | killed | by | equivalent | surviving | hash |
+| --- | --: | --: | --- | --: | --: | --- |
+"""
+
+
+def as_table(one: Assignment, outcomes: list[Outcome]) -> str:
+    """The committed file: counts, and every mutant that is as right as the solution, with the reason."""
+    lines = [HEAD.format(name=one.name, number=one.number) + "\n".join(f"{o.row()} {o.hash} |" for o in outcomes)]
+    for outcome in outcomes:
+        equal = [fate for fate in outcome.fates if fate.reason]
+        if equal:
+            lines += ["", f"**{outcome.exercise}**, equivalent:", ""]
+            lines += [f"- `{fate.mutant.name}`: {fate.reason}" for fate in equal]
+    return "\n".join(lines) + "\n"
+
+
+def committed(one: Assignment) -> dict[str, tuple[str, str]]:
+    """(row without hash, hash) by exercise id, from the committed table; empty when there is none."""
+    path = folder_of(one.number) / "mutants.md"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return dict(_rows(text))
+
+
+def _rows(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    for row, exercise, mark in re.findall(r"^(\| (\d\d\.\w+) \|.*\|) (\w{16}) \|$", text, re.MULTILINE):
+        yield exercise, (row, mark)
+
+
+def write(one: Assignment, outcomes: list[Outcome]) -> Path:
+    """Write the table of a chapter."""
+    path = folder_of(one.number) / "mutants.md"
+    path.write_text(as_table(one, outcomes), encoding="utf-8")
+    return path

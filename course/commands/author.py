@@ -1,0 +1,108 @@
+"""`course author`: what somebody who writes exercises runs. A student needs none of it."""
+SUMMARY = "for authors of exercises: build, check, matrix, mutants, try"
+
+
+def add_arguments(parser) -> None:
+    """One parser for each of the author's commands."""
+    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+
+    build = parts.add_parser("build", help="make the student notebooks in exercises/ from solutions/")
+    build.add_argument("assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)')
+    build.add_argument("--check", action="store_true",
+                       help="change nothing; exit 1 if a committed notebook is not what the sources give")
+    build.set_defaults(part_run=run_build)
+
+    check = parts.add_parser("check", help="run the checks on the reference, a known mistake or another right answer")
+    _exercise(check)
+    check.add_argument("--impl", default="reference", metavar="IMPL",
+                       help="reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or the path "
+                            "of a notebook or Python file, which runs in this process (default: reference)")
+    check.add_argument("--json", action="store_true", help="print the results as JSON")
+    check.set_defaults(part_run=run_check)
+
+    matrix = parts.add_parser("matrix", help="which stage catches which known mistake")
+    _exercise(matrix)
+    matrix.set_defaults(part_run=run_matrix)
+
+    mutants = parts.add_parser("mutants", help="change a solution a little in every way, and see whether a check notices")
+    _exercise(mutants)
+    mutants.add_argument("--all", action="store_true", help="list those that were noticed too")
+    mutants.set_defaults(part_run=run_mutants)
+
+
+def _exercise(parser) -> None:
+    parser.add_argument("exercise", nargs="*", default=["01"], metavar="EXERCISE",
+                        help='an assignment, an exercise, or both, such as "01", "01.ppmi" or "01 ppmi" (default: 01)')
+
+
+def run(args) -> int:
+    """Run one of them."""
+    return args.part_run(args)
+
+
+def chosen(words: list[str]) -> tuple:
+    """The assignment and the exercises that the words mean."""
+    from autograder.authoring.catalogue import exercises_named
+
+    return exercises_named(".".join(words) if len(words) == 2 and "." not in words[1] else words[-1])
+
+
+def run_build(args) -> int:
+    """Build, or compare, each assignment and say where it is."""
+    from autograder.authoring.catalogue import assignment, assignments
+    from autograder.authoring.notebooks import build, stale
+
+    chosen = [assignment(name) for name in args.assignment] or assignments()
+    if not args.check:
+        for one in chosen:
+            print(build(one))
+        return 0
+    complaints = [complaint for complaint in map(stale, chosen) if complaint]
+    print("\n".join(complaints) or f"{len(chosen)} notebook(s) are what the sources give, and nothing leaks")
+    return 1 if complaints else 0
+
+
+def run_check(args) -> int:
+    """The student's `course check`, on any implementation."""
+    from course.commands.check import print_results
+
+    one, exercises = chosen(args.exercise)
+    return print_results(one, exercises, args.impl, args.json)
+
+
+def run_matrix(args) -> int:
+    """One table per exercise that has mistakes; write them when a whole chapter was asked for.
+
+    1 when a mistake is not caught as its author meant.
+    """
+    from autograder.authoring.matrix import as_text, rows_of, write
+
+    one, exercises = chosen(args.exercise)
+    in_order = True
+    for exercise in exercises:
+        rows = rows_of(exercise)
+        if rows:
+            print(as_text(exercise, rows) + "\n")
+        in_order = in_order and not any(row.problem for row in rows)
+    print("X the stage meant to catch the mistake, x another that fails too, . passed")
+    if len(exercises) == len(one.exercises):
+        print(write(one))
+    return 0 if in_order else 1
+
+
+def run_mutants(args) -> int:
+    """Print what came of each mutant; write the table when a whole chapter was run; 1 when one survives unexplained."""
+    from autograder.authoring.mutants import as_text, outcome_of, write
+
+    one, exercises = chosen(args.exercise)
+    checked = [exercise for exercise in exercises if exercise.stages]
+    outcomes = []
+    for exercise in checked:
+        outcomes.append(outcome_of(one, exercise))
+        print(as_text(outcomes[-1], args.all), flush=True)
+    if len(exercises) == len(one.exercises):
+        print(write(one, outcomes))
+    surviving = sum(len(outcome.surviving) for outcome in outcomes)
+    unused = sum(len(outcome.unused) for outcome in outcomes)
+    print(f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained")
+    return 1 if surviving or unused else 0
