@@ -144,7 +144,7 @@ def _token(entry: str | Mapping[str, Any] | None) -> str:
 
 def _tokenizer(folder: Path) -> Tokenizer:
     if (folder / "tokenizer.json").exists() and not (folder / "tokenizer.model").exists():
-        return tokenizer_json.load(folder / "tokenizer.json")
+        return tokenizer_json.load(folder / "tokenizer.json", limits=False)
     if (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
         return load_gpt2(folder / "vocab.json", folder / "merges.txt")
     if (folder / "tokenizer.model").exists():
@@ -169,6 +169,6 @@ def load_encoder(path: Path | str | None = None) -> Encoder:
         if path is None:
             check_stamps(DEFAULT_ENCODER)
             path = corpora.path(DEFAULT_ENCODER)
-        return Encoder(Bert.from_pretrained(path), tokenizer_json.load(Path(path) / "tokenizer.json"))
+        return Encoder(Bert.from_pretrained(path), tokenizer_json.load(Path(path) / "tokenizer.json", limits=False))
     except (WeightsError, TokenizerError, corpora.CorpusError) as error:
         raise LoadingError(str(error)) from error

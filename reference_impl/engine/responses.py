@@ -27,13 +27,15 @@ DONE = "data: [DONE]\n\n"
 def token_bytes(tokenizer: Tokenizer, id: int) -> bytes:
     """What a token stands for by itself. It may be a part of a character."""
     model, token = tokenizer.model, tokenizer.vocabulary.token(id)
-    if token in tokenizer.specials:
-        return token.encode()
+    if token in tokenizer.added.shown:
+        return tokenizer.added.shown[token].encode()
     if isinstance(model, ByteLevelBPE):
         return model.decode_bytes([id])
     if isinstance(model, SentencePieceTokenizer):
         is_byte = model.kinds[id] == BYTE
         return bytes([int(token[3:5], 16)]) if is_byte else token.replace(METASPACE, " ").encode()
+    if tokenizer.decoder is not None:
+        return tokenizer.decoder.token_bytes(token)
     return model.decode([id]).encode()
 
 

@@ -83,6 +83,12 @@ def merge_by_rank(symbols: Sequence[str], rank: Callable[[str, str], int | None]
 
 def merge_by_rank_heap(symbols: Sequence[str], rank: Callable[[str, str], int | None]) -> list[str]:
     """The same result as `merge_by_rank`, in n log n time: a heap of the possible merges over a linked list."""
+    return [part for part, _, _ in merged_with_places(symbols, rank)]
+
+
+def merged_with_places(symbols: Sequence[str], rank: Callable[[str, str], int | None],
+                       join: Callable[[str, str], str] = str.__add__) -> list[tuple[str, int, int]]:
+    """The tokens of `merge_by_rank`, each with its first symbol and the end of its last. `join` writes a merge."""
     parts: list[str | None] = list(symbols)
     n = len(parts)
     following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
@@ -99,13 +105,13 @@ def merge_by_rank_heap(symbols: Sequence[str], rank: Callable[[str, str], int | 
         j = following[i]
         if parts[i] != left or j == n or parts[j] != right:
             continue  # one of the two has been merged with another neighbour since
-        parts[i], parts[j] = left + right, None
+        parts[i], parts[j] = join(left, right), None
         following[i] = following[j]
         if following[j] < n:
             preceding[following[j]] = i
         propose(preceding[i])
         propose(i)
-    return [part for part in parts if part is not None]
+    return [(part, i, following[i]) for i, part in enumerate(parts) if part is not None]
 
 
 class BPE:
@@ -118,12 +124,16 @@ class BPE:
 
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None, unknown: str | None = None):
         for left, right in merges or ():
-            if missing := [token for token in (left, right, left + right) if token not in vocabulary]:
+            if missing := [token for token in (left, right, self.join(left, right)) if token not in vocabulary]:
                 raise TokenizerError(f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not among the "
                                      f"{len(vocabulary)} tokens of the vocabulary")
         self.vocabulary, self.merges = vocabulary, None if merges is None else list(merges)
         self.unknown_id = None if unknown is None else vocabulary.id(unknown)
         self._ranks = {pair: rank for rank, pair in enumerate(merges or ())}
+
+    def join(self, left: str, right: str) -> str:
+        """The token that two neighbours make."""
+        return left + right
 
     def rank(self, left: str, right: str) -> int | None:
         """The place of a merge in the list: the lower, the earlier it is made. None if there is no such merge."""

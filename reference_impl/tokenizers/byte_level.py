@@ -10,18 +10,20 @@ why tokens that begin a word seem to begin with that letter.
 
 But:
 - A token may hold half a character. Decoded alone it shows U+FFFD; decode whole sequences.
-- A Python string may hold half of a surrogate pair, which UTF-8 can't write. It becomes U+FFFD, as in `tiktoken`.
+- A Python string may hold half of a surrogate pair, which UTF-8 can't write; see `surrogates.py`.
   Bytes that are not UTF-8 keep their value through `encode_bytes` and `decode_bytes`.
 """
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import regex
 
 from reference_impl.tokenizers.bpe import BPE, LONG_WORD, Pair, merge_by_rank, merge_by_rank_heap
 from reference_impl.tokenizers.bpe_training import train_bpe
 from reference_impl.tokenizers.pretokenizers import GPT2
-from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, Vocabulary
+from reference_impl.tokenizers.streaming import words_of
+from reference_impl.tokenizers.surrogates import without_surrogates
+from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
 
 
 def byte_characters() -> list[str]:
@@ -43,31 +45,28 @@ def to_characters(data: bytes) -> str:
 
 def from_characters(text: str) -> bytes:
     """The bytes that the printable characters stand for. A character outside the table stands for its own UTF-8."""
-    # Only added tokens, which are not written in the table, have such characters.
     return b"".join(bytes([BYTE_OF[c]]) if c in BYTE_OF else c.encode() for c in text)
-
-
-def without_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined to the character they mean, and single ones replaced by U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class ByteLevelBPE(BPE):
     """BPE whose characters are bytes. Words come from a pre-tokenizer that keeps spaces, GPT-2's unless told.
 
     Takes a vocabulary and merges written in the table above, as GPT-2's files are. The methods of `BPE` work on
-    one word in ordinary characters; `encode` and `decode` work on a text.
+    one word in ordinary characters; `encode` and `decode` work on a text. With `ignore_merges` a word that is a token
+    is not cut, whether or not merges lead to it: LLaMA 3's rule.
     """
 
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None,
-                 pattern: regex.Pattern = GPT2):
+                 pattern: regex.Pattern | None = GPT2, ignore_merges: bool = False):
         super().__init__(vocabulary, merges)
-        self.pattern = pattern
+        self.pattern, self.ignore_merges = pattern, ignore_merges
         self._ids_of_word = _WordCache(self)
 
     def split(self, word: str) -> list[str]:
         """The word cut into tokens, written in the table."""
         characters = to_characters(word.encode("utf-8", "surrogateescape"))
+        if self.ignore_merges and characters in self.vocabulary:
+            return [characters]
         merge = merge_by_rank if len(characters) < LONG_WORD else merge_by_rank_heap
         return merge(characters, self.rank)
 
@@ -87,11 +86,12 @@ class ByteLevelBPE(BPE):
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text. A word that was met before costs one look-up."""
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = without_surrogates(text)
-        return self._encode(text)
+        return self._encode(without_surrogates(text))
+
+    def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
+        """The ids of a text that comes in chunks, one by one: those of the whole text, without holding it."""
+        for word in words_of(chunks, self._words()):
+            yield from self._ids_of_word[word]
 
     def encode_bytes(self, data: bytes) -> list[int]:
         """The ids of any bytes, UTF-8 or not. `decode_bytes` gives the same bytes back."""
@@ -100,9 +100,15 @@ class ByteLevelBPE(BPE):
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = []
-        for word_ids in map(self._ids_of_word.__getitem__, self.pattern.findall(text)):
+        for word_ids in map(self._ids_of_word.__getitem__, self._words().findall(text)):
             ids += word_ids
         return ids
+
+    def _words(self) -> regex.Pattern:
+        if self.pattern is None:
+            raise TokenizerError("this model was loaded with a row of steps that find its words; encode with the "
+                                 "tokenizer around it")
+        return self.pattern
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         """The bytes that the ids stand for."""

@@ -13,8 +13,8 @@ points that Unicode leaves for private use.
 """
 from collections.abc import Sequence
 
-from reference_impl.tokenizers.byte_level import without_surrogates
 from reference_impl.tokenizers.encoding import Encoding, Template, kept_lengths
+from reference_impl.tokenizers.surrogates import without_surrogates
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 BYT5_PAD, BYT5_EOS, BYT5_UNKNOWN, BYT5_OFFSET = 0, 1, 2, 3

@@ -42,8 +42,18 @@ class CharsMap:
             place += length
         return parts
 
-    def _longest(self, data: bytes, place: int) -> tuple[int, str]:
-        """The longest rule that applies at `place`: its length in bytes (0: none) and what it writes."""
+    def shortest(self, text: str) -> str | None:
+        """What the shortest rule that `text` begins with writes; None without such a rule."""
+        if not self._units:
+            return None
+        length, replacement = self._longest(text.encode(), 0, first=True)
+        return replacement if length else None
+
+    def _longest(self, data: bytes, place: int, first: bool = False) -> tuple[int, str]:
+        """The longest rule that applies at `place`: its length in bytes (0: none) and what it writes.
+
+        `first` stops at the shortest.
+        """
         length, value = 0, 0
         try:
             at = _offset(self._units[0])
@@ -54,6 +64,8 @@ class CharsMap:
                 at ^= data[i] ^ _offset(unit)
                 if unit >> 8 & 1:
                     length, value = i + 1 - place, self._units[at] & 0x7FFFFFFF
+                    if first:
+                        break
         except IndexError:
             raise TokenizerError(f"the normaliser's table is damaged: its trie points outside its "
                                  f"{len(self._units)} units") from None

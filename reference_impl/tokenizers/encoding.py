@@ -15,6 +15,7 @@ equally long texts; BERT's first release gave it to the first.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from reference_impl.tokenizers.text_normalizers import WHITE_SPACE
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 STRATEGIES = ("longest_first", "only_first", "only_second")
@@ -61,17 +62,49 @@ def added(token: str, id: int, type_id: int = 0, attended: bool = True, count: i
     return Encoding(*(values * count for values in one))
 
 
+_SPACES = "\u0120" + WHITE_SPACE
+"""White space, and what stands for a space in byte-level tokens."""
+
+
+def trimmed(tokens: Sequence[str], offsets: Sequence[tuple[int, int]], adds_space: bool) -> list[tuple[int, int]]:
+    """The offsets without the spaces that tokens begin and end with.
+
+    With `adds_space`, a single one at the beginning of a text was put there by the tokenizer and has no room to lose.
+    """
+    result = []
+    for i, (token, (start, end)) in enumerate(zip(tokens, offsets)):
+        leading, trailing = len(token) - len(token.lstrip(_SPACES)), len(token) - len(token.rstrip(_SPACES))
+        if adds_space and leading == 1 and (i == 0 or start == 0):
+            leading = 0
+        start = min(start + leading, end)
+        result.append((start, max(end - trailing, start) if trailing <= end else end))
+    return result
+
+
+Items = tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True)
 class Template:
-    """Where texts and special tokens go. Items are `NAME:TYPE`, with spaces between; A and B are the texts."""
+    """Where texts and special tokens go. Items are `NAME:TYPE`, with spaces between; A and B are the texts.
 
-    single: str = "A:0"
-    pair: str = "A:0 B:1"
+    Items may also come as pairs of name and type, for names with a space in them.
+    """
+
+    single: str | Items = "A:0"
+    pair: str | Items = "A:0 B:1"
 
     def items(self, paired: bool) -> list[tuple[str, int]]:
         """The items as (name, segment id)."""
-        split = [item.rsplit(":", 1) for item in (self.pair if paired else self.single).split()]
+        items = self.pair if paired else self.single
+        if not isinstance(items, str):
+            return list(items)
+        split = [item.rsplit(":", 1) for item in items.split()]
         return [(name, int(type_id)) for name, type_id in split]
+
+    def without_specials(self) -> "Template":
+        """The template with its texts alone: their order and types stay."""
+        return Template(*(tuple(item for item in self.items(paired) if item[0] in "AB") for paired in (False, True)))
 
     def num_added(self, paired: bool) -> int:
         """How many special tokens the template adds."""
@@ -87,8 +120,8 @@ class Template:
             elif name in id_of:
                 result += added(name, id_of[name], type_id)
             else:
-                raise TokenizerError(f"the template adds {name!r}, which is not a special token of this tokenizer; "
-                                     f"it has: {', '.join(id_of) or 'none'}")
+                raise TokenizerError(f"the template adds {name!r}, which is not among the {len(id_of)} tokens of this "
+                                     "tokenizer")
         return result
 
 

@@ -1,17 +1,13 @@
-"""Read and write `tokenizer.json`, the file in which `tokenizers` keeps a whole tokenizer.
+"""Read `tokenizer.json`, the file in which `tokenizers` keeps a whole tokenizer.
 
-Its parts are objects with a "type", one for each step, and each step has one counterpart here:
+Its parts are objects with a "type", one for each step. What the steps become stands in `json_steps.py`; here are the
+model, the added tokens, the post-processor, and what the file says of truncation and padding.
 
-    normalizer       BertNormalizer, Lowercase, or none
-    pre_tokenizer    BertPreTokenizer, Whitespace, ByteLevel, digits before ByteLevel, an expression before ByteLevel
-    model            BPE, WordPiece, Unigram
-    post_processor   TemplateProcessing, BertProcessing, ByteLevel
-    added_tokens     special tokens
+Refused by default: a part, a field or a value that is not known raises TokenizerError with its name (`strict.py`).
+What the file leaves to its reader is done as `tokenizers` does it.
 
-A part that has no counterpart raises TokenizerError with its name: a tokenizer that is nearly right is wrong.
-
-But: "truncation" and "padding" in the file are not read. They belong to a use, and are arguments of `encode`. Texts
-with U+2581 for spaces (Metaspace) are for `sentencepiece.py` and its `.model` file.
+But: a character without a token, in a BPE model without an unknown token, is an error here, where `tokenizers` drops
+it. Writing is in `tokenizer_json_writing.py`.
 """
 import json
 from pathlib import Path
@@ -19,185 +15,283 @@ from typing import Any
 
 import regex
 
-from reference_impl.tokenizers import normalizers as norm
 from reference_impl.tokenizers import pretokenizers as pre
-from reference_impl.tokenizers.bpe import BPE
-from reference_impl.tokenizers.byte_level import ByteLevelBPE
-from reference_impl.tokenizers.encoding import Template
-from reference_impl.tokenizers.tokenizer import Tokenizer
-from reference_impl.tokenizers.unigram import Unigram
+from reference_impl.tokenizers.added_tokens import AddedToken
+from reference_impl.tokenizers.byte_level import CHARACTER_OF, ByteLevelBPE
+from reference_impl.tokenizers.encoding import SIDES, STRATEGIES, Template
+from reference_impl.tokenizers.file_models import FileBPE, FileUnigram, WordLevel
+from reference_impl.tokenizers.json_steps import decoder, normalizer, read, word_steps
+from reference_impl.tokenizers.strict import Part, shown
+from reference_impl.tokenizers.tokenizer import Model, Tokenizer, Use
+from reference_impl.tokenizers.tokenizer_json_writing import PRE_TOKENIZERS, save
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary
+from reference_impl.tokenizers.word_cuts import ToBytes, WordCuts
 from reference_impl.tokenizers.wordpiece import WordPiece
 
-BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
-DIGITS = {"type": "Digits", "individual_digits": True}
-PRE_TOKENIZERS = ((pre.BERT, {"type": "BertPreTokenizer"}), (pre.WORDS_AND_SIGNS, {"type": "Whitespace"}),
-                  (pre.GPT2, BYTE_LEVEL),
-                  (pre.GPT2_SINGLE_DIGITS, {"type": "Sequence", "pretokenizers": [DIGITS, BYTE_LEVEL]}))
-STEPS = ((norm.clean, "clean_text"), (norm.space_cjk, "handle_chinese_chars"), (norm.strip_accents, "strip_accents"),
-         (norm.lowercase, "lowercase"))
+__all__ = ["load", "save"]
+PADDING_NAMES = ("[PAD]", "<pad>", "<|pad|>")
+NULL = type(None)
 
 
-def load(path: str | Path) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`. TokenizerError names the part that is missing, broken or not supported."""
+def load(path: str | Path, limits: bool = True) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`. TokenizerError names the part that is missing, broken or not known.
+
+    What the file says of truncation and padding holds while `encode` is not told otherwise, as in `tokenizers`;
+    `limits=False` leaves it out, as `transformers` does.
+    """
     try:
-        return _tokenizer(json.loads(Path(path).read_bytes()))
+        return _tokenizer(json.loads(Path(path).read_bytes(), object_pairs_hook=_once), limits)
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise TokenizerError(f"{path} is not a tokenizer.json, or a part of it is missing: {error!r}") from error
-    except (ValueError, RecursionError, regex.error) as error:
+    except (ValueError, RecursionError, OverflowError) as error:
         raise TokenizerError(f"{path} can't be read: {error}") from error
 
 
-def _tokenizer(data: dict) -> Tokenizer:
-    model_data, added = data["model"], data.get("added_tokens") or []
-    vocabulary = Vocabulary(_tokens(model_data) + _new_tokens(model_data, added))
-    specials = [_special(token) for token in added]
-    pattern, post_processor = _pattern(data.get("pre_tokenizer")), data.get("post_processor")
-    byte_level = "ByteLevel" in json.dumps(data.get("pre_tokenizer"))
-    pad_token = next((token for token in ("[PAD]", "<pad>", "<|pad|>") if token in specials), None)
-    return Tokenizer(_model(model_data, vocabulary, pattern, byte_level), _normalizer(data.get("normalizer")), pattern,
-                     specials, _template(post_processor), pad_token, bool((post_processor or {}).get("trim_offsets")))
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise TokenizerError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice in one object")
+    return data
 
 
-def _unsupported(part: str, value: Any) -> TokenizerError:
-    return TokenizerError(f"the {part} {json.dumps(value)[:200]} is not supported here; `tokenizers` can load it")
+def _tokenizer(data: Any, limits: bool) -> Tokenizer:
+    with Part(data, "tokenizer.json") as file:
+        file.only("version", "1.0", default="1.0")
+        added = [_added(token) for token in file.take("added_tokens", list, NULL, default=None) or ()]
+        model_data = file.take("model", dict)
+        vocabulary = Vocabulary(_tokens(model_data, added))
+        steps, known = word_steps(file.take("pre_tokenizer", default=None)), None
+        pre_tokenizer = file.take("pre_tokenizer", default=None)
+        if pre_tokenizer is not None:
+            known = next((pattern for pattern, names in PRE_TOKENIZERS if _same(pre_tokenizer, names)), None)
+        model = _model(model_data, steps, known)
+        if isinstance(model, ByteLevelBPE):
+            steps = steps[:-1]
+        template, bare, trim, adds_space = _post_processor(file.take("post_processor", default=None), vocabulary)
+        use = _use(file.take("truncation", dict, NULL, default=None), file.take("padding", dict, NULL, default=None),
+                   vocabulary)
+        special = {token.content for _, token in added if token.special}
+        return Tokenizer(model, normalizer(file.take("normalizer", default=None)),
+                         known or (WordCuts(*steps) if steps else None), [token for _, token in added], template,
+                         next((token for token in PADDING_NAMES if token in special), None), trim, adds_space,
+                         decoder(file.take("decoder", default=None)), bare, use if limits else Use(), vocabulary)
 
 
-def _tokens(model: dict) -> list[str]:
-    vocab = model["vocab"]
-    return [token for token, _ in vocab] if isinstance(vocab, list) else Vocabulary(vocab).tokens
+def _same(data: Any, known: Any) -> bool:
+    """Whether two pre-tokenizers are one. Trimming offsets is the post-processor's work."""
+    if isinstance(data, dict) and isinstance(known, dict):
+        fields = (data.keys() | known.keys()) - {"trim_offsets"}
+        return all(field in data and field in known and _same(data[field], known[field]) for field in fields)
+    if isinstance(data, list) and isinstance(known, list):
+        return len(data) == len(known) and all(map(_same, data, known))
+    return type(data) is type(known) and data == known
 
 
-def _new_tokens(model: dict, added: list[dict]) -> list[str]:
-    """Special tokens that the model's own vocabulary lacks: they must take the ids after it."""
-    known = len(model["vocab"])
-    new = sorted((token["id"], token["content"]) for token in added if token["id"] >= known)
-    if [id for id, _ in new] != list(range(known, known + len(new))):
-        raise TokenizerError(f"the added tokens have the ids {[id for id, _ in new]}; after a vocabulary of {known} "
-                             f"tokens they must begin at {known} and have no holes")
-    return [token for _, token in new]
+def _added(data: Any) -> tuple[int, AddedToken]:
+    with Part(data, f"the added token {shown(data.get('content') if isinstance(data, dict) else data)}") as part:
+        flags = {flag: part.take(flag, bool) for flag in ("special", "normalized", "single_word", "lstrip", "rstrip")}
+        return part.take("id", int), AddedToken(part.take("content", str), **flags)
 
 
-def _special(token: dict) -> str:
-    if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if token.get(flag)]:
-        raise _unsupported(f"{flags[0]} of the added token", token["content"])
-    return token["content"]
+def _tokens(model: dict, added: list[tuple[int, AddedToken]]) -> list[str]:
+    """The model's own tokens, and after them the added tokens that it lacks."""
+    vocab = model.get("vocab")
+    if isinstance(vocab, list):
+        if wrong := [entry for entry in vocab if not (isinstance(entry, list) and list(map(type, entry)) in (
+                [str, float], [str, int]))]:
+            raise TokenizerError(f"the vocabulary holds {shown(wrong[0])}; a token and its score are expected")
+        tokens = [token for token, _ in vocab]
+    elif isinstance(vocab, dict) and all(type(id) is int for id in vocab.values()):
+        tokens = Vocabulary(vocab).tokens
+    else:
+        raise TokenizerError(f"'vocab' of the model is {shown(vocab)}; an object from token to whole number, or a "
+                             "list of tokens with scores, is expected")
+    id_of = {token: id for id, token in enumerate(tokens)}
+    if wrong := [(id, token.content) for id, token in added if id_of.get(token.content, id) != id]:
+        raise TokenizerError(f"the added token {wrong[0][1]!r} has the id {wrong[0][0]}, and in the model's vocabulary "
+                             f"{id_of[wrong[0][1]]}")
+    new = sorted({(id, token.content) for id, token in added if token.content not in id_of})
+    if [id for id, _ in new] != list(range(len(tokens), len(tokens) + len(new))):
+        raise TokenizerError(f"the added tokens have the ids {shown([id for id, _ in new])}; after a vocabulary of "
+                             f"{len(tokens)} tokens they must begin at {len(tokens)} and have no holes")
+    if len({token.content for _, token in added}) != len(added):
+        raise TokenizerError("an added token stands twice in the file")
+    return tokens + [token for _, token in new]
 
 
-def _normalizer(data: dict | None) -> norm.Normalizer:
-    if data is None:
-        return norm.Normalizer()
-    if data["type"] == "Lowercase":
-        return norm.Normalizer(norm.lowercase)
-    if data["type"] != "BertNormalizer":
-        raise _unsupported("normalizer", data)
-    return norm.bert_normalizer(data["lowercase"], data["strip_accents"], data["handle_chinese_chars"],
-                                data["clean_text"])
+def _model(data: dict, steps: list, pattern: regex.Pattern | None) -> Model:
+    """The model with its own vocabulary: added tokens are no words' tokens."""
+    readers = {"BPE": lambda part: _bpe(part, steps, pattern), "WordPiece": _word_piece, "Unigram": _unigram,
+               "WordLevel": lambda part: WordLevel(_vocabulary(part), part.take("unk_token", str))}
+    if "type" not in data:  # the files of GPT-2 and RoBERTa are older than the field
+        data = {"type": next(type_ for field, type_ in (("merges", "BPE"), ("max_input_chars_per_word", "WordPiece"),
+                                                        ("unk_id", "Unigram"), ("vocab", "WordLevel"))
+                             if field in data), **data}
+    return read(data, "model", readers)
 
 
-def _pattern(data: dict | None) -> regex.Pattern | None:
-    if data is None:
-        return None
-    for pattern, known in PRE_TOKENIZERS:
-        # Trimming offsets is the post-processor's work; the pre-tokenizer's own flag has no effect.
-        if _without(data, "trim_offsets") == _without(known, "trim_offsets"):
-            return pattern
-    parts = data.get("pretokenizers", [])
-    if data["type"] == "Sequence" and [part["type"] for part in parts] == ["Split", "ByteLevel"]:
-        split, byte_level = parts
-        if split["behavior"] == "Isolated" and "Regex" in split["pattern"] and not byte_level["use_regex"]:
-            # What the expression leaves over is a word too.
-            expression = split["pattern"]["Regex"]
-            return regex.compile(f"{expression}|(?s:.)+?(?={expression}|$)")
-    raise _unsupported("pre_tokenizer", data)
+def _vocabulary(part: Part) -> Vocabulary:
+    return Vocabulary(part.take("vocab", dict))
 
 
-def _without(data: Any, key: str) -> Any:
-    if isinstance(data, dict):
-        return {name: _without(value, key) for name, value in data.items() if name != key}
-    return [_without(value, key) for value in data] if isinstance(data, list) else data
+def _word_piece(part: Part) -> WordPiece:
+    return WordPiece(_vocabulary(part), part.take("unk_token", str), part.take("continuing_subword_prefix", str),
+                     part.take("max_input_chars_per_word", int))
 
 
-def _model(data: dict, vocabulary: Vocabulary, pattern: regex.Pattern | None, byte_level: bool):
-    for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
-                   "ignore_merges"):
-        if data.get(option) and (option, data.get("type")) != ("continuing_subword_prefix", "WordPiece"):
-            raise _unsupported(f"{option} of the model", data[option])
-    if data["type"] == "WordPiece":
-        return WordPiece(vocabulary, data["unk_token"], data["continuing_subword_prefix"],
-                         data["max_input_chars_per_word"])
-    if data["type"] == "Unigram":
-        unknown = None if data["unk_id"] is None else vocabulary.tokens[data["unk_id"]]
-        new = vocabulary.tokens[len(data["vocab"]):]
-        return Unigram([*((token, score) for token, score in data["vocab"]), *((token, 0.0) for token in new)],
-                       unknown, never_in_text=new)
-    if data["type"] != "BPE":
-        raise _unsupported("model", data["type"])
+def _unigram(part: Part) -> FileUnigram:
+    pieces, unknown = part.take("vocab", list), part.take("unk_id", int, NULL, default=None)
+    if unknown is not None and not 0 <= unknown < len(pieces):
+        raise TokenizerError(f"'unk_id' of {part.name} is {unknown}, and it has {len(pieces)} pieces")
+    return FileUnigram(((token, float(score)) for token, score in pieces),
+                       None if unknown is None else pieces[unknown][0], part.take("byte_fallback", bool, default=False))
+
+
+def _bpe(part: Part, steps: list, pattern: regex.Pattern | None) -> Model:
+    part.only("dropout", None, 0.0, 0, default=None)
+    vocabulary, unknown = _vocabulary(part), part.take("unk_token", str, NULL, default=None)
+    prefix, suffix = (part.take(field, str, NULL, default=None) or ""
+                      for field in ("continuing_subword_prefix", "end_of_word_suffix"))
+    fuse, fallback, ignore = (part.take(field, bool, NULL, default=None) or False
+                              for field in ("fuse_unk", "byte_fallback", "ignore_merges"))
+    merges = [_merge(merge) for merge in part.take("merges", list)]
+    if steps and isinstance(steps[-1], ToBytes) and not prefix and not suffix \
+            and all(character in vocabulary for character in CHARACTER_OF):
+        # With a token for every byte nothing is unknown, and the words need not be drawn as bytes one by one.
+        return ByteLevelBPE(vocabulary, merges, pattern, ignore)
+    if (prefix or suffix) and fallback:
+        raise TokenizerError(f"{part.name} has byte_fallback and marks inside or at the end of words, which is not "
+                             "known here")
+    return FileBPE(vocabulary, merges, unknown if unknown in vocabulary else None, fuse, fallback, ignore, prefix,
+                   suffix)
+
+
+def _merge(merge: Any) -> tuple[str, str]:
     # Older files write a merge as one string with a space.
-    merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in data["merges"]]
-    if byte_level:
-        return ByteLevelBPE(vocabulary, merges, pattern)
-    return BPE(vocabulary, merges, data.get("unk_token"))
+    parts = merge.split(" ") if isinstance(merge, str) else merge
+    if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise TokenizerError(f"'merges' holds {shown(merge)}; two tokens are expected")
+    return parts[0], parts[1]
 
 
-def _template(data: dict | None) -> Template:
-    if data is None or data["type"] == "ByteLevel":
-        return Template()
-    if data["type"] == "BertProcessing":
-        cls, sep = data["cls"][0], data["sep"][0]
-        return Template(f"{cls}:0 A:0 {sep}:0", f"{cls}:0 A:0 {sep}:0 B:1 {sep}:1")
-    if data["type"] != "TemplateProcessing":
-        raise _unsupported("post_processor", data)
-    return Template(*(" ".join(f"{value['id']}:{value['type_id']}" for item in data[form] for value in item.values())
-                      for form in ("single", "pair")))
+def _post_processor(data: Any, vocabulary: Vocabulary) -> tuple[Template, Template, bool, bool]:
+    """The template, the one without special tokens, and whether offsets are trimmed, and whether a space was added."""
+    template, bare, trim, adds_space = Template(), Template(), False, False
+    with_template = False
+    for type_, part_data in _processors(data):
+        with Part(part_data, f"the post_processor {type_}") as part:
+            part.take("type")
+            if with_template:
+                raise TokenizerError(f"the post_processor {type_} stands after a template, which is not known here")
+            if type_ in ("ByteLevel", "RobertaProcessing"):
+                own, adds = part.take("trim_offsets", bool), part.take("add_prefix_space", bool)
+                part.take("use_regex", bool, default=True)  # the pre-tokenizer's
+                if own and trim:
+                    raise TokenizerError("the post_processor trims offsets twice, which is not known here")
+                trim, adds_space = trim or own, adds if own else adds_space
+            if type_ == "ByteLevel":
+                continue
+            with_template = True
+            if type_ == "TemplateProcessing":
+                template = _template(part, vocabulary)
+                bare = template.without_specials()
+                continue
+            cls, sep = (_named(part, field, vocabulary) for field in ("cls", "sep"))
+            # BERT's second text is of type 1; RoBERTa knows one type, and puts two signs between the texts.
+            kind, between = (1, ((sep, 0),)) if type_ == "BertProcessing" else (0, ((sep, 0), (sep, 0)))
+            single = ((cls, 0), ("A", 0), (sep, 0))
+            template = Template(single, ((cls, 0), ("A", 0), *between, ("B", kind), (sep, kind)))
+            bare = Template(pair=(("A", 0), ("B", kind)))
+    return template, bare, trim, adds_space
 
 
-def save(tokenizer: Tokenizer, path: str | Path) -> None:
-    """Write a `tokenizer.json` that `load` and `tokenizers` read. TokenizerError if a part can't be written so."""
-    pre_tokenizer = next((known for pattern, known in PRE_TOKENIZERS if tokenizer.pattern is pattern), None)
-    if pre_tokenizer is None and tokenizer.pattern is not None:
-        raise TokenizerError(f"{path}: the pre-tokenizer {tokenizer.pattern.pattern!r} has no name in tokenizer.json")
-    steps = tokenizer.normalizer.steps
-    if steps != tuple(step for step, _ in STEPS if step in steps):
-        raise TokenizerError(f"{path}: only BERT's four steps, in its order, can be written as normalizer")
-    flags = {name: step in steps for step, name in STEPS}
-    added = [{"id": id, "content": token, "single_word": False, "lstrip": False, "rstrip": False,
-              "normalized": False, "special": True}
-             for token, id in sorted(tokenizer.specials.items(), key=lambda item: item[1])]
-    template, byte_level = tokenizer.template, isinstance(tokenizer.model, ByteLevelBPE)
-    post_processor = _template_json(tokenizer) if template != Template() else None
-    if post_processor is None and byte_level:
-        post_processor = BYTE_LEVEL | {"trim_offsets": tokenizer.trim_offsets}
-    data = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
-            "normalizer": {"type": "BertNormalizer", **flags} if steps else None, "pre_tokenizer": pre_tokenizer,
-            "post_processor": post_processor, "decoder": BYTE_LEVEL if byte_level else None,
-            "model": _model_json(tokenizer.model)}
-    Path(path).write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+PROCESSORS = ("BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence", "TemplateProcessing")
 
 
-def _template_json(tokenizer: Tokenizer) -> dict:
-    def items(paired: bool) -> list[dict]:
-        return [{"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": type_id}}
-                for name, type_id in tokenizer.template.items(paired)]
+def _processors(data: Any) -> list[tuple[str, Any]]:
+    """The post-processors in their order, sequences taken apart."""
+    if data is None:
+        return []
+    type_ = data.get("type") if isinstance(data, dict) else None
+    if type_ not in PROCESSORS:
+        raise TokenizerError(f"the post_processor is {shown(data)}, and its type is not known here; known are "
+                             f"{', '.join(PROCESSORS)}")
+    if type_ != "Sequence":
+        return [(type_, data)]
+    with Part(data, "the post_processor Sequence") as part:
+        part.take("type")
+        return [one for inner in part.take("processors", list) for one in _processors(inner)]
 
-    used = {name for paired in (False, True) for name, _ in tokenizer.template.items(paired) if name not in "AB"}
-    return {"type": "TemplateProcessing", "single": items(False), "pair": items(True),
-            "special_tokens": {name: {"id": name, "ids": [tokenizer.vocabulary.id(name)], "tokens": [name]}
-                               for name in sorted(used)}}
+
+def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
+    """A special token that a post-processor names with its id, which must be the vocabulary's."""
+    named = part.take(field, list)
+    if list(map(type, named)) != [str, int]:
+        raise TokenizerError(f"{field!r} of {part.name} is {shown(named)}; a token and its id are expected")
+    return _checked(named[0], named[1], part, vocabulary)
 
 
-def _model_json(model: Any) -> dict:
-    if isinstance(model, WordPiece):
-        return {"type": "WordPiece", "unk_token": model.unknown, "continuing_subword_prefix": model.prefix,
-                "max_input_chars_per_word": model.max_characters, "vocab": model.vocabulary.id_of}
-    if isinstance(model, Unigram):
-        return {"type": "Unigram", "unk_id": model.unknown_id, "byte_fallback": False,
-                "vocab": [list(piece) for piece in zip(model.vocabulary.tokens, model.scores)]}
-    if model.merges is None:
-        raise TokenizerError("this model joins by ids and has no merges, which tokenizer.json needs")
-    unknown = None if model.unknown_id is None else model.vocabulary.token(model.unknown_id)
-    return {"type": "BPE", "dropout": None, "unk_token": unknown, "continuing_subword_prefix": None,
-            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
-            "vocab": model.vocabulary.id_of, "merges": [list(merge) for merge in model.merges]}
+def _checked(token: str, id: int, part: Part, vocabulary: Vocabulary) -> str:
+    if vocabulary.id_of.get(token) != id or token in "AB":
+        raise TokenizerError(f"{part.name} adds {token!r} with the id {id}; in the vocabulary it is "
+                             f"{vocabulary.id_of.get(token, 'not there')}")
+    return token
+
+
+def _template(part: Part, vocabulary: Vocabulary) -> Template:
+    named = part.take("special_tokens", dict)
+
+    def item(data: Any, form: str) -> tuple[str, int]:
+        kind = next(iter(data), None) if isinstance(data, dict) and len(data) == 1 else None
+        if kind not in ("Sequence", "SpecialToken"):
+            raise TokenizerError(f"{form!r} of {part.name} holds {shown(data)}; a Sequence or SpecialToken is expected")
+        with Part(data[kind], f"the {kind} in {form!r} of {part.name}") as one:
+            name, type_id = one.take("id", str), one.take("type_id", int)
+        if kind == "Sequence":
+            if name not in ("A", "B"):
+                raise TokenizerError(f"{form!r} of {part.name} names the text {name!r}; A or B is expected")
+            return name, type_id
+        if name not in named:
+            raise TokenizerError(f"{form!r} of {part.name} adds {name!r}, which its special_tokens lack")
+        with Part(named[name], f"the special token {name!r} of {part.name}") as token:
+            token.only("id", name)
+            ids, tokens = token.take("ids", list), token.take("tokens", list)
+        if len(ids) != 1 or len(tokens) != 1 or type(ids[0]) is not int or type(tokens[0]) is not str:
+            raise TokenizerError(f"the special token {name!r} of {part.name} stands for {shown(tokens)} with the ids "
+                                 f"{shown(ids)}; one token is expected")
+        return _checked(tokens[0], ids[0], part, vocabulary), type_id
+
+    single, pair = ([item(data, form) for data in part.take(form, list)] for form in ("single", "pair"))
+    for form, items, texts in (("single", single, ["A"]), ("pair", pair, ["A", "B"])):
+        if sorted(name for name, _ in items if name in ("A", "B")) != texts:
+            raise TokenizerError(f"{form!r} of {part.name} must have each of {', '.join(texts)} once, and no other text")
+    return Template(tuple(single), tuple(pair))
+
+
+def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) -> Use:
+    """What holds while `encode` is not told otherwise."""
+    cut = fill = None
+    if truncation is not None:
+        with Part(truncation, "the truncation") as part:
+            names = {"".join(map(str.capitalize, name.split("_"))): name for name in STRATEGIES}
+            cut = {"max_length": part.take("max_length", int), "stride": part.take("stride", int),
+                   "truncation": names[part.only("strategy", *names)],
+                   "side": part.only("direction", *map(str.capitalize, SIDES), default="Right").lower()}
+            if min(cut["max_length"], cut["stride"]) < 0:
+                raise TokenizerError(f"the truncation has the negative number {min(cut['max_length'], cut['stride'])}")
+    if padding is not None:
+        with Part(padding, "the padding") as part:
+            strategy = part.take("strategy", str, dict)
+            if strategy != "BatchLongest":
+                with Part(strategy, "the strategy of the padding") as fixed:
+                    strategy = fixed.take("Fixed", int)
+            fill = {"pad_token": part.take("pad_token", str), "pad_id": part.take("pad_id", int),
+                    "pad_type_id": part.take("pad_type_id", int),
+                    "length": None if strategy == "BatchLongest" else strategy,
+                    "multiple_of": part.take("pad_to_multiple_of", int, NULL, default=None) or 1,
+                    "side": part.only("direction", *map(str.capitalize, SIDES)).lower()}
+            if vocabulary.id_of.get(fill["pad_token"]) != fill["pad_id"]:
+                raise TokenizerError(f"the padding is {fill['pad_token']!r} with the id {fill['pad_id']}; in the "
+                                     f"vocabulary it is {vocabulary.id_of.get(fill['pad_token'], 'not there')}")
+    return Use(cut, fill)

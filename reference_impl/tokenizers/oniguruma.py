@@ -1,0 +1,150 @@
+r"""Expressions of tokenizer.json, written for Oniguruma in Ruby's manner, as the `regex` library understands them.
+
+The two agree on what tokenizers use most: `\p{L}`, classes, look-ahead, possessive `++`. They differ in places where
+nothing warns: to Ruby `^` and `$` are ends of lines, `x{1,3}+` is a repeated `x{1,3}` (elsewhere: a possessive one),
+`[a[bc]]` is one class. So an expression is read sign by sign. What means the same is kept, what can be said otherwise
+is rewritten, and all else raises TokenizerError with the construct.
+
+    compiled(r"\p{N}{1,3}+$")     regex.compile(r"(?:\p{N}{1,3})+(?m:$)")
+
+But: which characters are letters is the library's own table of Unicode; see `pretokenizers.py`.
+"""
+import regex
+
+from reference_impl.tokenizers.vocabulary import TokenizerError
+
+_GROUPS = ("(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:", "(?i)")
+_PROPERTY = regex.compile(r"\\[pP]\{\^?[A-Za-z_ ]+\}")
+_HEX = regex.compile(r"\\(?:x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
+_POSIX = regex.compile(r"\[:\^?(?:alpha|digit|alnum|upper|lower|punct|space|xdigit|blank|cntrl):\]")
+_TIMES = regex.compile(r"\{(\d+)?(,?)(\d+)?\}")
+SAME_ESCAPES = "sSdDwWrntfvAbBX"
+"""Letters that mean the same after a backslash. Only the first eleven may stand in a class."""
+
+
+def compiled(expression: str) -> regex.Pattern:
+    """The expression for `regex`. TokenizerError if it is none, or may mean something else there."""
+    try:
+        return regex.compile(_Translation(expression).result)
+    except regex.error as error:
+        raise TokenizerError(f"the expression {expression!r} can't be read: {error}") from None
+
+
+class _Translation:
+    """One pass over an expression. `parts` are its atoms with what repeats them; `starts` are where groups began."""
+
+    def __init__(self, expression: str):
+        self.expression, self.place = expression, 0
+        self.parts: list[str] = []
+        self.starts: list[int] = []
+        while self.place < len(expression):
+            self._step()
+        self.result = "".join(self.parts)
+
+    def _refuse(self, what: str) -> TokenizerError:
+        return TokenizerError(f"the expression {self.expression!r} holds {what} at character {self.place + 1}, which "
+                              "is not known here to mean the same in `regex`")
+
+    def _step(self) -> None:
+        sign = self.expression[self.place]
+        if sign == "\\":
+            self.parts.append(self._escape(in_class=False))
+        elif sign == "[":
+            self.parts.append(self._class())
+        elif sign == "(":
+            self._group()
+        elif sign == ")":
+            if not self.starts:
+                raise self._refuse("a ')' without its '('")
+            start = self.starts.pop()
+            self.place += 1
+            self.parts[start:] = ["".join(self.parts[start:]) + ")"]
+        elif sign in "^$":
+            self.place += 1
+            self.parts.append(f"(?m:{sign})")
+        elif sign in "*+?":
+            self._repeat(sign)
+        elif sign == "{" and (match := _TIMES.match(self.expression, self.place)) and match.group() != "{,}":
+            self._repeat(match.group())
+        else:
+            self.place += 1
+            self.parts.append(sign if sign in "|." else regex.escape(sign, special_only=True))
+
+    def _escape(self, in_class: bool) -> str:
+        following = self.expression[self.place + 1:self.place + 2]
+        if match := _PROPERTY.match(self.expression, self.place) or _HEX.match(self.expression, self.place):
+            self.place = match.end()
+            code = next(filter(None, match.groups()), None)
+            return match.group() if code is None else regex.escape(chr(int(code, 16)))
+        self.place += 2
+        if not following:
+            raise self._refuse("a single '\\'")
+        if following == "h":
+            return "0-9a-fA-F" if in_class else "[0-9a-fA-F]"
+        if following == "z" and not in_class:
+            return r"\Z"
+        if following in "123456789" and not in_class:
+            return f"(?:\\{following})"
+        if following.isalnum() and following not in (SAME_ESCAPES[:11] if in_class else SAME_ESCAPES):
+            raise self._refuse(f"'\\{following}'")
+        return "\\" + following
+
+    def _class(self) -> str:
+        written = "["
+        self.place += 1
+        if self.expression[self.place:self.place + 1] == "^":
+            written += "^"
+            self.place += 1
+        first = self.place
+        while True:
+            rest = self.expression[self.place:self.place + 2]
+            if not rest:
+                raise self._refuse("a '[' without its ']'")
+            if match := _POSIX.match(self.expression, self.place):
+                written += match.group()
+                self.place += len(match.group())
+            elif rest[0] == "[" or rest in ("&&", "--", "||", "~~"):
+                raise self._refuse(f"{rest!r} in a class")
+            elif rest[0] == "]" and self.place > first:
+                break
+            elif rest[0] == "]":
+                raise self._refuse("an empty class")
+            elif rest[0] == "\\":
+                written += self._escape(in_class=True)
+            else:
+                written += rest[0]
+                self.place += 1
+        self.place += 1
+        return written + "]"
+
+    def _group(self) -> None:
+        opening = next((group for group in _GROUPS if self.expression.startswith(group, self.place)), "(")
+        if opening == "(" and self.expression.startswith("(?", self.place):
+            raise self._refuse(repr(self.expression[self.place:self.place + 4]))
+        if opening == "(?i)" and self.place:
+            raise self._refuse("'(?i)' after its beginning")
+        self.place += len(opening)
+        if opening == "(?i)":
+            self.parts.append(opening)
+            return
+        self.starts.append(len(self.parts))
+        self.parts.append(opening)
+
+    def _repeat(self, times: str) -> None:
+        if not self.parts or self.parts[-1] in ("|", *_GROUPS, "("):
+            raise self._refuse(f"{times!r} after nothing")
+        after = self.expression[self.place + len(times):self.place + len(times) + 1]
+        if times[0] != "{":
+            mode = after if after and after in "?+" else ""
+            self.parts[-1] += times + mode
+        elif after == "?" and "," not in times:
+            raise self._refuse(f"{times}?")
+        elif after == "+":  # to Ruby this repeats what was repeated
+            mode = after
+            self.parts[-1] = f"(?:{self.parts[-1]}{times})+"
+        else:
+            mode = after if after == "?" else ""
+            self.parts[-1] += times + mode
+        self.place += len(times) + len(mode)
+        if self.expression[self.place:self.place + 1] in ("*", "+", "?"):
+            raise self._refuse("a repeated repetition")
