@@ -1,20 +1,22 @@
 """Which values may pass between a check and a student, and when two of them are the same.
 
 Both kinds of student, in this process and behind the sandbox's pipe, let through exactly these types, so that a
-check cannot tell them apart: None, bool, int of 64 bits, float, str, list, tuple, dict with str keys, numpy arrays
-and CPU torch tensors of the dtypes below. Types are exact: a subclass could answer "equal" to every question.
-Not here: callables (arguments only, see `student`) and handles to objects that a student made.
+check cannot tell them apart: None, bool, int of 64 bits, float, str, bytes, list, tuple, dict whose keys are plain too
+(text, numbers, None, and tuples of them), numpy arrays and CPU torch tensors of the dtypes below. Types are exact: a
+subclass could answer "equal" to every question. Not here: what only goes towards a student (see `arguments`).
 """
 import math
+import unicodedata
 
 import numpy as np
 import torch
 
-SCALARS = (bool, int, float, str)
+SCALARS = (bool, int, float, str, bytes)
 TENSOR_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool,
                  torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 ARRAY_KINDS = "biuf"     # numpy's letters for bool, int, unsigned and float
 MAX_DEPTH = 8
+MAX_TUPLE_KEYS = 10_000  # in one dictionary: the hashes of tuples of numbers can be made to collide
 
 
 class Unreadable(Exception):
@@ -49,14 +51,25 @@ def cross(value: object, depth: int = 0) -> object:
             raise Unreadable(f"more than {MAX_DEPTH} levels of lists, tuples or dictionaries")
         if kind is not dict:
             return kind(cross(item, depth + 1) for item in value)
-        if any(type(key) is not str for key in value):
-            raise Unreadable("a dictionary with a key that is not a str")
-        return {key: cross(item, depth + 1) for key, item in value.items()}
+        if sum(type(key) is tuple for key in value) > MAX_TUPLE_KEYS:
+            raise Unreadable(f"a dictionary with more than {MAX_TUPLE_KEYS:,} tuples as keys")
+        return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
     if isinstance(value, np.generic):
         raise Unreadable(f"a {type_name(value)}; turn it into a plain {type(value.item()).__name__} with .item()")
     if isinstance(value, torch.Tensor):
         raise Unreadable(f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain torch.Tensor")
     raise Unreadable(f"an object of type {type_name(value)}")
+
+
+def cross_key(key: object, depth: int = 0) -> object:
+    """A dictionary's key, if it is one whose hash and equality are Python's own. Raises Unreadable."""
+    kind = type(key)
+    if kind is tuple and depth < 2:
+        return tuple(cross_key(item, depth + 1) for item in key)
+    if key is not None and kind not in SCALARS or kind is int and abs(key) >= 2**63 or kind is float and key != key:
+        what = f"a key of type {type_name(key)}" if kind not in (int, float) else f"the key {str(key)[:40]}"
+        raise Unreadable(f"a dictionary with {what}; use text, numbers or tuples of them")
+    return key
 
 
 def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
@@ -84,5 +97,27 @@ def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) ->
     if type(left) in (list, tuple):
         return len(left) == len(right) and all(same(a, b, rtol, atol) for a, b in zip(left, right))
     if type(left) is dict:
-        return left.keys() == right.keys() and all(same(left[key], right[key], rtol, atol) for key in left)
+        # By type too: 1, 1.0 and True are one key to Python.
+        theirs = {_typed(key): item for key, item in right.items()}
+        return len(left) == len(right) and all(
+            _typed(key) in theirs and same(item, theirs[_typed(key)], rtol, atol) for key, item in left.items())
+    if hasattr(type(left), "crossed"):      # a Buffer after a call
+        return same(left.crossed(), right.crossed(), rtol, atol)
     return left == right
+
+
+def _typed(key: object) -> tuple:
+    return type(key), tuple(map(_typed, key)) if type(key) is tuple else key
+
+
+def visible(text: str) -> str:
+    """`text` for a message, with what nobody can see written as escapes: "a\\u200bb", "\\x00", "\\xa0".
+
+    Combining marks that stand alone, spaces other than the space, and everything without a glyph are written out.
+    """
+    shown = []
+    for place, letter in enumerate(text):
+        alone = unicodedata.combining(letter) and (place == 0 or not text[place - 1].isalnum())
+        plain = letter == " " or letter.isprintable() and not alone and unicodedata.category(letter) != "Zs"
+        shown.append(letter if plain else letter.encode("unicode_escape").decode())
+    return "".join(shown)

@@ -4,7 +4,7 @@ Each call that hangs or kills a sandbox costs seconds and a fresh start. One fun
 other functions need: they have earned their points. So after DEATHS such ends a function is not called any more, and
 its remaining stages end in the same way at once.
 """
-from autograder.checks.student import Returned, Student, StudentError
+from autograder.checks.student import Request, Returned, Student, StudentError
 
 DEADLY = ("time", "memory", "killed")
 
@@ -24,14 +24,19 @@ class Patient(Student):
         super().new_stage()
         self._inner.new_stage()
 
-    def perform(self, name: str, args: tuple, kwargs: dict) -> Returned:
-        """One call, unless the function has ended badly too often."""
-        ends = self._ends.setdefault(name, [])
+    def perform(self, request: Request) -> Returned:
+        """One request, unless the function or method has ended badly too often."""
+        ends = self._ends.setdefault(request.label, [])
         if len(ends) >= self.DEATHS:
-            raise StudentError(ends[-1].kind, f"`{name}` ended in this way {self.DEATHS} times; it was not called again.")
+            raise StudentError(ends[-1].kind, f"`{request.label}` ended in this way {self.DEATHS} times; it was not called "
+                                              "again.")
         try:
-            return self._inner.perform(name, args, kwargs)
+            return self._inner.perform(request)
         except StudentError as error:
             if error.kind in DEADLY:
                 ends.append(error)
             raise
+
+    def cap(self, memory: int):
+        """See Student."""
+        return self._inner.cap(memory)

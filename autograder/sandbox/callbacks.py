@@ -6,19 +6,15 @@ runs, and a timer ends it; its time is the call's time. Whatever is left ends th
 serves one submission and may die.
 """
 import builtins
-import math
 import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import numpy as np
-import torch
-
-from autograder.checks.values import cross
+from autograder.checks.callables import answer, check_sizes
 from autograder.sandbox import frames
 from autograder.sandbox.limits import Limits
 
@@ -29,47 +25,61 @@ class TooSlow(BaseException):
     """Our function did not end in the time that the student's call had left; no `except Exception` of ours hides it."""
 
 
-def answer(message: dict, ours: Sequence[Callable], limits: Limits, seconds: float) -> bytes:
-    """The frame that answers a call back, by the rules of `guarded` in autograder/checks/student.py.
+class Callbacks:
+    """The functions that a student's side may ask for now, by number. Numbers are never given twice.
 
-    Raises TooSlow after `seconds`. What else goes wrong, memory included, is an error that the student sees.
+    A function can be asked for during the call that it was given to; one that was given to an object that the student
+    keeps, until the stage ends.
     """
-    number, args, kwargs = message.get("callback"), message.get("args"), message.get("kwargs")
-    try:
-        if type(number) is not int or not 0 <= number < len(ours) or type(args) is not tuple or type(kwargs) is not dict:
-            raise ValueError("there is no such function")
-        check_sizes([*args, *kwargs.values()], limits.callback_numbers)
-        with within(seconds, limits.callback_memory):
-            value = cross(ours[number](*map(cross, args), **{key: cross(item) for key, item in kwargs.items()}))
-        return frames.pack({"do": "value", "value": value})
-    except Exception as error:
-        kind = type(error).__name__ if getattr(builtins, type(error).__name__, None) is type(error) else "RuntimeError"
-        text = str(error).encode("utf-8", "replace").decode()[:REMEMBERED_TEXT]
-        return frames.pack({"do": "error", "type": kind, "text": text})
 
+    def __init__(self, limits: Limits):
+        self._limits, self._functions, self._next = limits, {}, 0
 
-def check_sizes(values: Sequence[object], most: int) -> None:
-    """Refuse more than `most` numbers in all, and shapes that broadcast to more. Raises ValueError, for the student."""
-    shapes = list(_shapes(values))
-    total = sum(map(math.prod, shapes))
-    try:
-        together = math.prod(np.broadcast_shapes(*shapes[:32])) if len(shapes) > 1 else 0
-    except ValueError:
-        together = 0        # they do not go together; our function will say so
-    if max(total, together) > most:
-        raise ValueError(f"you passed {max(total, together):,} numbers to a function of the check, counted as they "
-                         f"broadcast; it takes at most {most:,}")
+    def forget(self) -> None:
+        """Another stage begins."""
+        self._functions.clear()
 
+    @contextmanager
+    def during(self, lasting: bool) -> Iterator[Callable[[Callable], int]]:
+        """For one request: gives the function that numbers a callable. lasting: they outlive the request."""
+        given = []
 
-def _shapes(values: Sequence[object]) -> Iterator[tuple[int, ...]]:
-    for value in values:
-        if isinstance(value, (torch.Tensor, np.ndarray)):
-            yield tuple(value.shape)
-        elif isinstance(value, dict):
-            yield from _shapes(list(value.values()))
-        elif isinstance(value, (list, tuple)):
-            yield (len(value),)
-            yield from _shapes(value)
+        def register(function: Callable) -> int:
+            self._next += 1
+            self._functions[self._next] = function
+            given.append(self._next)
+            return self._next
+
+        try:
+            yield register
+        finally:
+            if not lasting:
+                for number in given:
+                    del self._functions[number]
+
+    def answer(self, message: dict, seconds: float) -> bytes:
+        """The frame that answers a call back, by the rules of `guarded` in autograder/checks/student.py.
+
+        Raises TooSlow after `seconds`. What else goes wrong, memory included, is an error that the student sees.
+        """
+        number, args, kwargs = message.get("callback"), message.get("args"), message.get("kwargs")
+        try:
+            if type(number) is not int or type(args) is not tuple or type(kwargs) is not dict:
+                raise ValueError("there is no such function")
+            if number not in self._functions:
+                raise RuntimeError("this function is only there while the check that gave it is running")
+            if any(type(name) is not str for name in kwargs):
+                raise TypeError("keywords must be strings")
+            check_sizes([*args, *kwargs.values()], self._limits.callback_numbers)
+            with within(seconds, self._limits.callback_memory):
+                frame = frames.pack({"do": "value", "value": answer(self._functions[number], args, kwargs)})
+            if len(frame) > self._limits.frame_bytes:
+                raise ValueError(f"the answer has {len(frame):,} bytes; at most {self._limits.frame_bytes:,} are sent")
+            return frame
+        except Exception as error:
+            kind = type(error).__name__ if getattr(builtins, type(error).__name__, None) is type(error) else "RuntimeError"
+            text = str(error).encode("utf-8", "replace").decode()[:REMEMBERED_TEXT]
+            return frames.pack({"do": "error", "type": kind, "text": text})
 
 
 @contextmanager

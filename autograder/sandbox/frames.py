@@ -6,9 +6,9 @@ holds one text, `message`: the value as JSON, in which a tensor is `{"tensor": 3
 safetensors reader can open a recorded frame, and nothing on this path can run code: no pickle, no eval, no class
 named by the other side.
 
-The value of a message: None, bool, int, float, str, list, tuple, dict with str keys, torch tensors, numpy arrays, and
-towards the student only, our callables as numbers. The types are exact: a tuple arrives as a tuple, an array as an
-array. `unpack` takes what comes back as hostile and raises ProtocolError; the memory it takes is bounded by the bytes
+The value of a message: None, bool, int, float, str, bytes, list, tuple, dict whose keys are plain, torch tensors, numpy
+arrays, and towards the student only, what stands for arguments of ours (`autograder.checks.arguments`, TAGS). The types
+are exact: a tuple arrives as a tuple, an array as an array. `unpack` takes what comes back as hostile and raises ProtocolError; the memory it takes is bounded by the bytes
 that really arrived. Which values a *student* may return is decided in `autograder.checks.values`, not here.
 
 torch and numpy are imported only when a frame holds a tensor or an array.
@@ -24,6 +24,8 @@ MAX_DEPTH = 16                    # a message adds a few levels to the 8 that a 
 MAX_DIGITS = 1000                 # of an int
 MAX_DIMENSIONS = 16
 MAX_DIMENSION = 2**31 - 1
+MAX_TUPLE_KEYS = 10_000           # as in autograder.checks.values
+TAGS = ("callback", "handle", "buffer", "generator", "fake")
 
 ITEM_BYTES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8,
               "F16": 2, "BF16": 2, "F32": 4, "F64": 8}
@@ -43,13 +45,14 @@ class Unsendable(Exception):
     """A value that no frame can hold; a sentence fragment such as "a numpy array of dtype complex64"."""
 
 
-def pack(value: object, callbacks: list | None = None) -> bytes:
-    """The frame of `value`, its length in front. Callables are appended to `callbacks`; without it they are refused.
+def pack(value: object, ours: type | None = None) -> bytes:
+    """The frame of `value`, its length in front. ours: the class of nodes with a `tag` and what is `inner`; without it
+    they are refused, as everything is that is no plain value.
 
     Raises Unsendable.
     """
     blobs: list[tuple[str, tuple, bytes]] = []
-    text = json.dumps(_node(value, blobs, callbacks, 0), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_node(value, blobs, ours, 0), allow_nan=False, separators=(",", ":"))
     header, offset = {"__metadata__": {"message": text}}, 0
     for i, (dtype, shape, data) in enumerate(blobs):
         header[str(i)] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(data)]}
@@ -62,8 +65,9 @@ def pack(value: object, callbacks: list | None = None) -> bytes:
     return b"".join([LENGTH.pack(8 + len(encoded) + offset), *body])
 
 
-def unpack(frame: bytes | bytearray, callback: Callable[[int], Callable] | None = None) -> object:
-    """The value in a frame (without the length in front). `callback` makes a function from a callback's number.
+def unpack(frame: bytes | bytearray, deliver: Callable[[str, object], object] | None = None) -> object:
+    """The value in a frame (without the length in front). `deliver` makes an argument of ours from its tag and content;
+    without it there may be none.
 
     Raises ProtocolError for anything that `pack` would not have written.
     """
@@ -72,13 +76,13 @@ def unpack(frame: bytes | bytearray, callback: Callable[[int], Callable] | None 
     if type(metadata) is not dict or list(metadata) != ["message"] or type(metadata["message"]) is not str:
         raise ProtocolError("the header holds no message")
     blobs = _blobs(header, len(data))
-    value = _value(_json(metadata["message"]), blobs, data, callback, 0)
+    value = _value(_json(metadata["message"]), blobs, data, deliver, 0)
     if blobs:
         raise ProtocolError(f"{len(blobs)} tensors that the message does not mention, or mentions twice")
     return value
 
 
-def _node(value: object, blobs: list, callbacks: list | None, depth: int) -> object:
+def _node(value: object, blobs: list, ours: type | None, depth: int) -> object:
     """`value` as JSON can hold it. An object has exactly one key, which says what it stands for."""
     kind = type(value)
     if value is None or kind is bool:
@@ -91,17 +95,23 @@ def _node(value: object, blobs: list, callbacks: list | None, depth: int) -> obj
         return value if math.isfinite(value) else {"float": repr(value)}
     if kind is str:
         return _checked_text(value, Unsendable)
+    if kind is bytes:
+        blobs.append(("U8", (len(value),), value))
+        return {"bytes": len(blobs) - 1}
     if depth == MAX_DEPTH:
         raise Unsendable(f"more than {MAX_DEPTH} levels of lists, tuples or dictionaries")
     if kind is list:
-        return [_node(item, blobs, callbacks, depth + 1) for item in value]
+        return [_node(item, blobs, ours, depth + 1) for item in value]
     if kind is tuple:
-        return {"tuple": [_node(item, blobs, callbacks, depth + 1) for item in value]}
-    if kind is dict:
-        if any(type(key) is not str for key in value):
-            raise Unsendable("a dictionary with a key that is not a str")
-        return {"dict": {_checked_text(key, Unsendable): _node(item, blobs, callbacks, depth + 1)
+        return {"tuple": [_node(item, blobs, ours, depth + 1) for item in value]}
+    if kind is dict and all(type(key) is str for key in value):
+        return {"dict": {_checked_text(key, Unsendable): _node(item, blobs, ours, depth + 1)
                          for key, item in value.items()}}
+    if kind is dict:
+        if not all(map(_is_key, value)) or sum(type(key) is tuple for key in value) > MAX_TUPLE_KEYS:
+            raise Unsendable("a dictionary with a key that is not plain")
+        return {"pairs": [[_node(key, blobs, ours, depth + 1), _node(item, blobs, ours, depth + 1)]
+                          for key, item in value.items()]}
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch and kind is torch.Tensor:
         blobs.append(_tensor_bytes(value, torch))
@@ -109,10 +119,18 @@ def _node(value: object, blobs: list, callbacks: list | None, depth: int) -> obj
     if numpy and kind is numpy.ndarray:
         blobs.append(_array_bytes(value, numpy))
         return {"array": len(blobs) - 1}
-    if callbacks is not None and callable(value):
-        callbacks.append(value)
-        return {"callback": len(callbacks) - 1}
+    if ours is not None and kind is ours and value.tag in TAGS:
+        return {value.tag: _node(value.inner, blobs, None, depth + 1)}
     raise Unsendable(f"an object of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _is_key(key: object, depth: int = 0) -> bool:
+    """Whether a dictionary may have this key: plain, with a hash that nobody can steer. NaN differs from itself."""
+    kind = type(key)
+    if kind is tuple:
+        return depth < 2 and all(_is_key(item, depth + 1) for item in key)
+    return (key is None or kind in (bool, str, bytes) or kind is int and abs(key) < 2**63
+            or kind is float and key == key)
 
 
 def _tensor_bytes(tensor, torch) -> tuple[str, tuple, bytes]:
@@ -217,7 +235,7 @@ def _blobs(header: dict, available: int) -> dict[int, tuple[str, tuple, int, int
     return blobs
 
 
-def _value(node: object, blobs: dict, data: memoryview, callback: Callable | None, depth: int) -> object:
+def _value(node: object, blobs: dict, data: memoryview, deliver: Callable | None, depth: int) -> object:
     kind = type(node)
     if node is None or kind in (bool, int, float):
         return node
@@ -226,22 +244,41 @@ def _value(node: object, blobs: dict, data: memoryview, callback: Callable | Non
     if depth == MAX_DEPTH:
         raise ProtocolError(f"more than {MAX_DEPTH} levels of lists, tuples or dictionaries")
     if kind is list:
-        return [_value(item, blobs, data, callback, depth + 1) for item in node]
+        return [_value(item, blobs, data, deliver, depth + 1) for item in node]
     if len(node) != 1:
         raise ProtocolError("an object that does not have exactly one key")
     (what, inner), = node.items()
     if what == "tuple" and type(inner) is list:
-        return tuple(_value(item, blobs, data, callback, depth + 1) for item in inner)
+        return tuple(_value(item, blobs, data, deliver, depth + 1) for item in inner)
     if what == "dict" and type(inner) is dict:
-        return {_checked_text(key, ProtocolError): _value(item, blobs, data, callback, depth + 1)
+        return {_checked_text(key, ProtocolError): _value(item, blobs, data, deliver, depth + 1)
                 for key, item in inner.items()}
+    if what == "pairs" and type(inner) is list:
+        return _pairs([_value(pair, blobs, data, deliver, depth + 1) for pair in inner])
     if what == "float" and inner in ("nan", "inf", "-inf"):
         return float(inner)
-    if type(inner) is int and what == "callback" and callback is not None:
-        return callback(inner)
+    if type(inner) is int and what == "bytes" and inner in blobs:
+        dtype, shape, begin, end = blobs.pop(inner)
+        if dtype != "U8" or len(shape) != 1:
+            raise ProtocolError("bytes that are not a row of bytes")
+        return bytes(data[begin:end])
     if type(inner) is int and what in ("tensor", "array") and inner in blobs:
         return _numbers(what, *blobs.pop(inner), data)
+    if deliver is not None and what in TAGS:
+        return deliver(what, _value(inner, blobs, data, None, depth + 1))
     raise ProtocolError(f"an object that stands for nothing known: {what[:40]!r}")
+
+
+def _pairs(pairs: list) -> dict:
+    """A dictionary from its pairs, if every key is plain and stands there once."""
+    if any(type(pair) is not list or len(pair) != 2 or not _is_key(pair[0]) for pair in pairs):
+        raise ProtocolError("a dictionary with a key that is not plain")
+    if sum(type(pair[0]) is tuple for pair in pairs) > MAX_TUPLE_KEYS:
+        raise ProtocolError(f"a dictionary with more than {MAX_TUPLE_KEYS:,} tuples as keys")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ProtocolError("a dictionary with the same key twice")
+    return found
 
 
 def _numbers(what: str, dtype: str, shape: tuple, begin: int, end: int, data: memoryview) -> object:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autograder.checks.student import KINDS, Returned, Student, StudentError
-from autograder.checks.values import Unreadable, cross
+from autograder.checks.arguments import Ours
+from autograder.checks.handles import Handle
+from autograder.checks.student import KINDS, Request, Returned, Student, StudentError, lowered, returned
 from autograder.errors import CourseError
-from autograder.sandbox import callbacks, frames
+from autograder.sandbox import frames
 from autograder.sandbox.backend import Backend
+from autograder.sandbox.callbacks import Callbacks, TooSlow
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.process import LATE, Died, Process
@@ -76,6 +78,8 @@ class RemoteStudent(Student):
         self.ignored = list(ignored)
         self._cells, self._limits, self._start = list(cells), limits, start
         self._process, self._loaded = process, False
+        self._callbacks = Callbacks(limits)
+        self._kept: set[int] = set()           # numbers of the student's objects that are alive
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
         self._ends = time.monotonic() + limits.total_seconds
@@ -87,8 +91,10 @@ class RemoteStudent(Student):
         return self._shown + (f"\n[{self._cut:,} more characters were printed and not kept]" if self._cut else "")
 
     def new_stage(self) -> None:
-        """Another stage begins: forget the calls, and come back to life if the last one was deadly."""
+        """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
         super().new_stage()
+        self._kept.clear()
+        self._callbacks.forget()
         self._revive()
 
     def close(self) -> None:
@@ -97,49 +103,67 @@ class RemoteStudent(Student):
             self._process.kill()
             self._process = None
 
-    def perform(self, name: str, args: tuple, kwargs: dict) -> Returned:
-        """Call the student's function `name` in the sandbox, on copies of the arguments."""
+    def perform(self, request: Request) -> Returned:
+        """Carry the request out in the sandbox, on copies of the arguments."""
+        self._check_alive(request)
         self._revive()
         if self._process is None:
-            raise StudentError(self._last.kind, f"`{name}` was not called any more: the sandbox ended too often, or the "
-                                                f"time for everything is up. The last time, {self._last.text}.")
-        ours: list[Callable] = []
-        request = {"do": "call", "name": name, "args": tuple(map(_plain, args)),
-                   "kwargs": {key: _plain(item) for key, item in kwargs.items()}}
-        frame = frames.pack(request, ours)
-        left = self._limits.call_seconds
-        try:
-            begun = time.monotonic()
-            self._process.send(frame, self._deadline(left))
-            for _ in range(self._limits.callbacks + 1):
-                answer = self._process.receive(self._deadline(left - (time.monotonic() - begun)))
-                if answer.get("say") != "callback":
-                    return self._outcome(name, answer, args)
-                reply = callbacks.answer(answer, ours, self._limits, left - (time.monotonic() - begun))
-                self._process.send(reply, self._deadline(left - (time.monotonic() - begun)))
-            raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
-        except (Died, callbacks.TooSlow) as ended:
-            died = ended if isinstance(ended, Died) else self._process.die("time", LATE)
-            self._died(died)
-            reason = f"it took more than {self._limits.call_seconds:g} seconds" if died.text == LATE else died.text
-            raise StudentError(died.kind, f"`{name}` was stopped: {reason}.") from None
+            raise StudentError(self._last.kind, f"`{request.label}` was not called any more: the sandbox ended too often, "
+                                                f"or the time for everything is up. The last time, {self._last.text}.")
+        with self._callbacks.during(lasting=request.keep is not None) as register:
+            low = lowered(request, register)
+            frame = frames.pack(low | {"stage": self.stage}, Ours)
+            try:
+                answer = self._converse(frame)
+                outcome = self._outcome(request, low["args"], answer)
+            except Died as died:
+                self._died(died)
+                reason = f"it took more than {self._limits.call_seconds:g} seconds" if died.text == LATE else died.text
+                raise StudentError(died.kind, f"`{request.label}` was stopped: {reason}.") from None
+        if request.keep is not None:
+            self._kept.add(request.keep.number)
+        return outcome
 
-    def _outcome(self, name: str, answer: dict, args: tuple) -> Returned:
+    def _converse(self, frame: bytes) -> dict:
+        """Send a request and answer what the student asks of our callables, until the request is answered.
+
+        The time that our own functions take is part of the call's.
+        """
+        deadline = self._deadline(self._limits.call_seconds)
+        self._process.send(frame, deadline)
+        for _ in range(self._limits.callbacks + 1):
+            message = self._process.receive(deadline)
+            if message.get("say") != "callback":
+                return message
+            try:
+                reply = self._callbacks.answer(message, deadline - time.monotonic())
+            except TooSlow:
+                raise self._process.die("time", LATE) from None
+            self._process.send(reply, deadline)
+        raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
+
+    def _outcome(self, request: Request, sent: tuple, answer: dict) -> Returned:
         """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
         self._remember_printed(answer)
         if answer.get("say") == "error" and answer.get("kind") in KINDS and type(answer.get("text")) is str:
             raise StudentError(answer["kind"], _clean(answer["text"], REMEMBERED_TEXT))
         after = answer.get("args")
-        if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list or len(after) != len(args)
+        if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list
+                or len(after) not in (0, len(sent))
                 or any(type(one) is not tuple or len(one) != 2 or type(one[0]) is not bool for one in after)):
             raise self._process.die("killed", "what came back is not an answer to this call")
-        try:
-            # cross() again: which types may pass is decided on this side, whatever the worker let through.
-            left = tuple(sent if callable(sent) else cross(sent if same else item)
-                         for sent, (same, item) in zip(args, after))
-            return Returned(cross(answer["value"]), left)
-        except Unreadable as reason:
-            raise StudentError("unreadable", f"`{name}` returned {reason}.") from None
+        return returned(request, sent, answer)
+
+    def _check_alive(self, request: Request) -> None:
+        """Objects end with their process, and with the stage that made them."""
+        for handle in handles_of(request):
+            if handle.number not in self._kept:
+                if self._last is None:
+                    raise ValueError(f"`{handle._name}` was made in an earlier stage, or closed; objects live for one stage")
+                raise StudentError(self._last.kind, f"`{request.label}` was not called: your object ended with its process. "
+                                                    f"The last time, {self._last.text}.")
+        if request.do == "close":
+            self._kept.discard(request.of.number)
 
     def _revive(self) -> None:
         """Make sure that a sandbox is there in which the cells have run, if there may still be one."""
@@ -191,6 +215,7 @@ class RemoteStudent(Student):
 
     def _died(self, died: Died) -> None:
         self.close()
+        self._kept.clear()
         self._loaded, self._last = False, died
         self._deaths += 1
         if time.monotonic() >= self._ends:
@@ -217,5 +242,14 @@ def _filename(index: int, cell: Cell) -> str:
     return f"cell {index + 1} ({cell.grade_id or 'added'})"
 
 
-def _plain(argument: object) -> object:
-    return argument if callable(argument) else cross(argument)
+def handles_of(request: Request) -> Iterator[Handle]:
+    """Every object of the student's that a request mentions."""
+    if request.of is not None:
+        yield request.of
+    stack = [request.args, request.kwargs, request.more]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Handle):
+            yield one
+        elif type(one) in (list, tuple, dict):
+            stack += one.values() if type(one) is dict else one

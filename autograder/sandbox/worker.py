@@ -7,13 +7,10 @@ Started as `python -I -S -B worker.py CONFIG`, CONFIG being JSON: {"read", "writ
 Nothing here protects anything once student code runs: it shares this process and may rewrite all of it. What it says
 is taken as hostile on the other side; the walls are the kernel's. This module only has to be right for honest work.
 """
-import builtins
 import json
 import os
 import resource
 import sys
-
-MAX_TEXT = 4000     # characters of one error, as in a feedback page
 
 
 def main() -> None:
@@ -65,31 +62,43 @@ class Worker:
         import threading
         import types
 
-        from autograder.checks import tracebacks
+        from autograder.checks import executor
         from autograder.sandbox import blame, frames, inside
-        self.traceback_of, self.is_library_fault = tracebacks.student_traceback, blame.is_library_fault
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
+        self.text_of, self.is_library_fault = executor.text_of, blame.is_library_fault
         self.sink = inside.Sink(limits["output_chars"])
         self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())
-        inside.refuse_compiler()
         self.namespace = self.module.__dict__
-        self.calls, self.serving, self.turn = 0, False, threading.Lock()
+        inside.refuse_compiler()
+        self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours)
+        self.serving, self.turn = False, threading.Lock()
 
     def serve(self) -> None:
         """Answer the checker's requests, one at a time."""
         sys.modules["__main__"] = self.module
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self.sink
         while True:
-            self.calls += 1
-            request = self.frames.unpack(self.receive(), self._implementation)
+            request = self.frames.unpack(self.receive(), self.executor.deliver)
             if request["do"] == "cells":
                 self.send(self.run_cells(request["cells"], request["skip"]))
-            elif request["do"] == "call":
+            else:
+                self.executor.begin(request["stage"])
                 self.serving = True
-                answer = self.perform(request["name"], request["args"], request["kwargs"])
+                answer = self.executor.carry_out(request)
                 self.serving = False
-                self.send(answer | self._printed())
+                self.answer(request["label"], answer)
+
+    def answer(self, label: str, answer: dict) -> None:
+        """Send an answer, or the reason why it cannot be sent; never more than is read."""
+        try:
+            frame = self.frames.pack(answer | self._printed())
+            if len(frame) > self.limits["frame_bytes"]:
+                raise ValueError(f"{len(frame):,} bytes; at most {self.limits['frame_bytes']:,} are read")
+        except Exception as reason:      # Unsendable; a hostile object can raise anything
+            text = f"`{label}` returned {self.text_of(str, reason)}."
+            frame = self.frames.pack({"say": "error", "kind": "unreadable", "text": text} | self._printed())
+        self._write(frame)
 
     def run_cells(self, cells: list, skip: list) -> dict:
         """Run the cells in order, each alone: an error in one is reported and the next one still runs."""
@@ -107,6 +116,8 @@ class Worker:
         import __future__
 
         import linecache
+
+        from autograder.checks.tracebacks import student_traceback
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         try:
             code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
@@ -114,54 +125,22 @@ class Worker:
                 flags |= code.co_flags & getattr(__future__, name).compiler_flag
             exec(code, self.namespace)
         except BaseException as error:   # SystemExit too: one cell must not end the others
-            return self._text(self.traceback_of, error, self.namespace), self._is_ours(error, self.namespace), flags
+            return self.text_of(student_traceback, error, self.namespace), self._is_ours(error, self.namespace), flags
         return None, False, flags
-
-    def perform(self, name: str, args: tuple, kwargs: dict) -> dict:
-        """One call, by the rules of LocalStudent.perform in autograder/checks/student.py."""
-        function = self.namespace.get(name)
-        if not callable(function):
-            return self._error("missing", f"There is no function named `{name}`: its cell is missing, or it failed.")
-        before = [self._bytes(item) for item in args]
-        try:
-            value = function(*args, **kwargs)
-        except NotImplementedError as error:
-            return self._error("not_attempted", f"`{name}` is not written yet: {self._text(str, error)}")
-        except MemoryError:
-            return self._error("memory", f"`{name}` asked for more memory than there is.")
-        except BaseException as error:
-            namespace = getattr(function, "__globals__", self.namespace)
-            text = self._text(self.traceback_of, error, namespace)
-            if self._is_ours(error, namespace):
-                return self._error("fault", text)
-            out_of_memory = isinstance(error, RuntimeError) and "can't allocate memory" in text
-            return self._error("memory" if out_of_memory else "error", text)
-        try:
-            # An argument that is as it was is not sent again.
-            after = [(True, None) if old == self._bytes(item) else (False, self._plain(item))
-                     for old, item in zip(before, args)]
-            answer = {"say": "returned", "value": self._plain(value), "args": after}
-            size = len(self.frames.pack(answer))
-            if size > self.limits["frame_bytes"]:
-                raise ValueError(f"{size:,} bytes; at most {self.limits['frame_bytes']:,} are read")
-            return answer
-        except Exception as reason:      # Unreadable or Unsendable; a hostile object can raise anything
-            return self._error("unreadable", f"`{name}` returned {self._text(str, reason)}.")
 
     def _implementation(self, number: int):
         """What stands for one of our callables inside: it asks the checker, and waits."""
-        mine = self.calls
-
         def implementation(*args: object, **kwargs: object) -> object:
             with self.turn:
-                if self.calls != mine or not self.serving:
+                if not self.serving:
                     raise RuntimeError("this function is only there while the check that gave it is running")
                 self.send({"say": "callback", "callback": number, "args": self._plain(args),
                            "kwargs": self._plain(kwargs)})
                 answer = self.frames.unpack(self.receive())
             if answer["do"] == "value":
                 return answer["value"]
-            raise getattr(builtins, answer["type"])(answer["text"])
+            from autograder.checks.failed import builtin_exception
+            raise builtin_exception(answer["type"], answer["text"])
         return implementation
 
     def _plain(self, value: object) -> object:
@@ -171,9 +150,9 @@ class Worker:
         from autograder.checks.values import cross
         return cross(value)
 
-    def _bytes(self, value: object) -> bytes | None:
-        """`value` as it would cross, to see whether a call changed it; None for a callable."""
-        return None if callable(value) else self.frames.pack(self._plain(value))
+    def _packed(self, value: object) -> bytes:
+        """`value` as it would cross, to see whether a call changed it."""
+        return self.frames.pack(self._plain(value))
 
     def _is_ours(self, error: BaseException, namespace: dict) -> bool:
         try:
@@ -181,24 +160,16 @@ class Worker:
         except BaseException:    # a student's class of exceptions may raise from any attribute
             return False
 
-    def _error(self, kind: str, text: str) -> dict:
-        return {"say": "error", "kind": kind, "text": text}
-
     def _printed(self) -> dict:
         text, cut = self.sink.take()
         return {"printed": text, "cut": cut}
 
-    def _text(self, describe, error: BaseException, *more: object) -> str:
-        """`describe(error, ...)`, capped and free of what no file can hold; a student's __str__ may fail, too."""
-        try:
-            text = describe(error, *more)
-        except BaseException as second:
-            text = f"{type(error).__name__}, whose message cannot be read ({type(second).__name__})"
-        return text[:MAX_TEXT].encode("utf-8", "replace").decode("utf-8")
-
     def send(self, message: dict) -> None:
         """Write one frame, all of it."""
-        view = memoryview(self.frames.pack(message))
+        self._write(self.frames.pack(message))
+
+    def _write(self, frame: bytes) -> None:
+        view = memoryview(frame)
         while view:
             view = view[os.write(self.write_fd, view):]
 

@@ -75,7 +75,7 @@ def test_work_not_written_yet_is_told_from_work_that_is_missing_and_from_an_exce
 @pytest.mark.parametrize("kind", ["time", "memory", "killed"])
 def test_what_a_sandbox_reports_becomes_the_stages_status_with_a_sentence(shares, kind):
     class Elsewhere(LocalStudent):
-        def perform(self, name, args, kwargs):
+        def perform(self, request):
             raise StudentError(kind, "after 10 s")
     stage = run_exercise(shares, Elsewhere({})).stages[0]
     assert stage.status == kind and stage.cause.startswith("Your code") and stage.detail == "after 10 s"

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.checks.values import same
-from autograder.sandbox.frames import MAX_DEPTH, MAX_MESSAGE, ProtocolError, Unsendable, pack, unpack
+from autograder.checks import arguments
+from autograder.checks.arguments import Ours
+from autograder.sandbox.frames import MAX_DEPTH, MAX_MESSAGE, MAX_TUPLE_KEYS, TAGS, ProtocolError, Unsendable, pack, unpack
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 scalars = (st.none() | st.booleans() | st.integers(-2**200, 2**200) | st.floats(allow_nan=True) | texts)
@@ -87,15 +89,40 @@ def test_the_safetensors_library_reads_our_frames():
     assert torch.equal(read["0"], sent["a"]) and torch.equal(read["1"], sent["b"][0]) and torch.equal(read["2"], sent["b"][1])
 
 
-def test_callables_cross_as_numbers_and_only_where_they_are_expected():
-    ours = []
-    frame = pack({"args": (len, 3, max)}, ours)
-    assert ours == [len, max]
-    assert unpack(frame[8:], lambda number: f"proxy {number}") == {"args": ("proxy 0", 3, "proxy 1")}
-    with pytest.raises(ProtocolError, match="stands for nothing known"):
-        unpack(frame[8:])
-    with pytest.raises(Unsendable):
-        pack(len)
+def test_arguments_of_ours_cross_by_their_tag_and_only_where_they_are_expected():
+    sent = {"args": (Ours("callback", 0), 3, [Ours("buffer", [torch.ones(2), (1,), (1,), 0])])}
+    frame = pack(sent, Ours)
+    got = unpack(frame[8:], lambda tag, inner: (tag, inner))
+    assert got["args"][:2] == (("callback", 0), 3) and got["args"][2][0][0] == "buffer"
+    for hostile in (frame[8:], *(message({tag: 0}) for tag in TAGS)):
+        with pytest.raises(ProtocolError, match="stands for nothing known"):
+            unpack(hostile)
+    for node in (Ours("callback", 0), Ours("callback", Ours("callback", 0)), len):
+        with pytest.raises(Unsendable):
+            pack(node, Ours if node != Ours("callback", 0) else None)
+
+
+def test_the_tags_of_arguments_are_those_that_frames_know():
+    assert set(arguments.TAGS) == set(TAGS)
+
+
+def test_dictionaries_cross_with_any_plain_keys_and_keep_their_types():
+    sent = {1: "a", "1": b"b\x00", ("x", 2): [3], None: 4, 2.5: 5, b"k": 6, True: 7} | {("a", ("b", 1)): 8}
+    back = there_and_back(sent)
+    assert back == sent and list(map(type, back)) == list(map(type, sent)) and type(back["1"]) is bytes
+
+
+@pytest.mark.parametrize("pairs", [[[1, 2], [1, 3]], [[[1], 2]], [[{"float": "nan"}, 2]], [[1]], [1], [[{"dict": {}}, 1]],
+                                   [[2**63, 1]], [[{"tuple": [{"tuple": [{"tuple": []}]}]}, 1]], [[True, 1], [1, 2]]], ids=str)
+def test_a_dictionary_with_keys_that_are_not_plain_or_not_different_is_no_frame(pairs):
+    with pytest.raises(ProtocolError):
+        unpack(message({"pairs": pairs}))
+
+
+def test_keys_made_to_collide_do_not_hold_up_the_checker():
+    pairs = [[{"tuple": [i, 0]}, 0] for i in range(MAX_TUPLE_KEYS + 1)]
+    with pytest.raises(ProtocolError, match="tuples as keys"):
+        unpack(message({"pairs": pairs}))
 
 
 class Pretender(str):
@@ -103,7 +130,7 @@ class Pretender(str):
 
 
 @pytest.mark.parametrize("value", [
-    Pretender("x"), {1: 2}, {Pretender("k"): 1}, object(), 1j, b"bytes", {1, 2}, np.float64(1.0), np.array(["x"]),
+    Pretender("x"), {1j: 2}, {Pretender("k"): 1}, object(), 1j, bytearray(b"b"), {1, 2}, np.float64(1.0), np.array(["x"]),
     np.array([1j]), torch.ones(1).to_sparse(), torch.nn.Parameter(torch.ones(1)), torch.ones(1, dtype=torch.complex64),
     torch.ones(1, device="meta"), "\ud800", {"\udfff": 1}, 10**2000], ids=lambda v: type(v).__name__)
 def test_what_is_not_in_the_contract_is_refused_when_it_is_sent(value):
@@ -153,6 +180,9 @@ HOSTILE = {
     "a float from text": message({"float": "1.5"}),
     "a float from a list": message({"float": ["nan"]}),
     "a callback": message({"callback": 0}),
+    "bytes that are not there": message({"bytes": 0}),
+    "bytes that are a matrix": message({"bytes": 0}, {"0": tensor("U8", (2, 4), 0, 8)}, bytes(8)),
+    "bytes that are numbers": message({"bytes": 0}, {"0": tensor()}, bytes(8)),
     "a tensor that is not there": message({"tensor": 0}),
     "a tensor by a bool": message({"tensor": True}, {"0": tensor()}, bytes(8)),
     "a tensor that is not mentioned": message(1, {"0": tensor()}, bytes(8)),
