@@ -66,8 +66,14 @@ def backward(function: Callable, owner: object, args: tuple, kwargs: dict, upstr
 
 
 def update(module: nn.Module, learning_rate: float) -> None:
-    """One step of plain gradient descent on what `backward` left in the module."""
-    torch.optim.SGD([one for one in module.parameters() if one.requires_grad], lr=learning_rate).step()
+    """One step of plain gradient descent on what `backward` left in the module.
+
+    Written out: the first optimiser of a process imports torch's compiler, which takes seconds.
+    """
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.requires_grad and parameter.grad is not None:
+                parameter -= learning_rate * parameter.grad
 
 
 def _some(names: list[str]) -> str:
