@@ -1,21 +1,22 @@
 """The course's own look, as a Sphinx extension: theme, assets, MathJax from disk, executed-page cache.
 
-It replaces sphinx-book-theme, which asks a CDN for scripts, throws an error on every page and breaks two
-accessibility rules. The theme is one template (word2serve/layout.html) and the stylesheets in book/assets/.
-Everything a page loads is named here, so nothing else can slip in: scripts and stylesheets that other extensions
-add are dropped unless KEEP names them.
+bench/results/themes.json lays it beside a library's theme. The theme is one template (word2serve/layout.html) and the
+stylesheets in book/assets/. Everything a page loads is named here, so nothing else can slip in: scripts and
+stylesheets that other extensions add are dropped unless KEEP names them.
 """
 import importlib.util
 import os
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 from docutils import nodes
 from sphinx.util.fileutil import copy_asset
 from sphinx.writers.html5 import HTML5Translator
 
 from course.book import cache as book_cache
+from course.book.page_notebooks import to_notebook
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -29,11 +30,8 @@ MENDED = {  # docutils' markup that assistive technology cannot use, and what st
 FIGURE = re.compile(r'data-w2s-figure="([a-z0-9-]+)"')
 
 KEEP = {  # file name -> is it wanted on this page?
-    "_static/documentation_options.js": lambda body: True,
-    "_static/doctools.js": lambda body: True,
-    "_static/sphinx_highlight.js": lambda body: True,
     "_static/design-tabs.js": lambda body: "sd-tab-set" in body,
-    "_static/mathjax/tex-svg.js": lambda body: 'class="math' in body,
+    "_static/mathjax/tex-svg.js": lambda body: 'class="math' in body or "glossary.html#term-" in body,
     "_static/palette.css": lambda body: True,
     "_static/course.css": lambda body: True,
     "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,
@@ -41,11 +39,24 @@ KEEP = {  # file name -> is it wanted on this page?
 }
 
 
-def use_cache_for_this_code(app, config):
-    """Key the cache of executed pages, and Sphinx's own, by the code that the pages import."""
+def use_true_pages(app, config):
+    """Take executed pages from the cache, less those that read something which has changed since."""
     config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
-    config.w2s_code_key = book_cache.code_key(ROOT)
+    book_cache.drop_untrue(ROOT)
     os.environ[book_cache.IN_BOOK] = "1"  # kernels inherit it; course.book.figures then writes a static page
+
+
+def pages_that_ran_again(app, env, added, changed, removed):
+    """The pages whose outputs are newer than what Sphinx read of them: their text may be as it was."""
+    now = book_cache.runs(ROOT)
+    before = getattr(env, "w2s_runs", {})
+    env.w2s_runs = {docname: now.get(app.env.doc2path(docname)) for docname in env.found_docs}
+    return [docname for docname, run in env.w2s_runs.items() if run != before.get(docname)]
+
+
+def use_own_search(app):
+    """Sphinx's own index has no sentences to show; search_texts.py writes what the search page looks through."""
+    app.builder.search = False
 
 
 def _wanted(asset, body):
@@ -70,22 +81,35 @@ def choose_assets(app, pagename, templatename, context, doctree):
     context["w2s_minutes"] = meta.get("minutes") if isinstance(meta, dict) else None
     context["w2s_notebook"] = _notebook_name(app, pagename)
     context["w2s_nav"] = _navigation(context)
+    context["w2s_sections"] = _sections(context.get("toc") or "") if doctree is not None else ""
+    context["w2s_report"] = _report_address(app, pagename, context)
 
 
 def _navigation(context):
-    """The book's contents, with the sections of the page below the page's own entry."""
-    contents = context["toctree"](maxdepth=3, collapse=False, includehidden=True, titles_only=True) or ""
-    toc = context.get("toc") or ""
-    inner = toc[toc.find("<ul>", 1):toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")] if toc.count("<ul>") > 1 else ""
-    sections = f'<div class="on-page">{inner}</div>' if inner else ""
+    """The book's contents: every chapter, and the pages of the chapter that is open."""
+    contents = context["toctree"](maxdepth=3, collapse=True, includehidden=True, titles_only=True) or ""
     contents = contents.replace(' role="heading"', "")  # Sphinx leaves out the level that such a heading needs
-    return CURRENT.sub(lambda match: f'<a aria-current="page" {match[1]}{sections}', contents)
+    return CURRENT.sub(lambda match: f'<a aria-current="page" {match[1]}', contents)
+
+
+def _sections(toc):
+    """The page's sections as a list of links, without its title; empty when there are fewer than two."""
+    inner = toc[toc.find("<ul>", 1):toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")] if toc.count("<ul>") > 1 else ""
+    return inner if inner.count("<a ") > 1 else ""
+
+
+def _report_address(app, pagename, context):
+    """Where an error on this page is reported: the setting with the page filled in, or how to do it by hand."""
+    address = app.config.w2s_report_address
+    if address:
+        return address.format(page=quote(pagename), title=quote(re.sub(r"<[^>]*>", "", context.get("title", ""))))
+    return context["pathto"]("how-to-use") + "#report-an-error"
 
 
 def _is_math_setting(asset, body):
     """The inline script that sets MathJax up; it has no file name."""
     text = getattr(asset, "attributes", {}).get("body") or ""
-    return text.startswith("window.MathJax") and 'class="math' in body
+    return text.startswith("window.MathJax") and KEEP["_static/mathjax/tex-svg.js"](body)
 
 
 def _notebook_name(app, pagename):
@@ -94,7 +118,7 @@ def _notebook_name(app, pagename):
     if not source.exists():
         return None
     head = source.read_text(encoding="utf-8")[:2000]
-    return f"{pagename}.ipynb" if "jupytext:" in head or "file_format: mystnb" in head else None
+    return f"notebooks/{pagename}.ipynb" if "jupytext:" in head or "file_format: mystnb" in head else None
 
 
 def copy_mathjax(app):
@@ -109,16 +133,14 @@ def copy_mathjax(app):
 
 def write_notebooks(app):
     """Write each executable page as a notebook without outputs, for readers who want to run it."""
-    import jupytext
+    import nbformat
     for docname in sorted(app.env.found_docs):
         name = _notebook_name(app, docname)
         if name:
-            notebook = jupytext.read(Path(app.srcdir, f"{docname}.md"), fmt="md:myst")
-            for number, cell in enumerate(notebook.cells):
-                cell["id"] = f"cell-{number}"  # jupytext's are random: a rebuild must not change the file
-            target = Path(app.outdir, "_sources", name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            jupytext.write(notebook, target, fmt="ipynb")
+            source, target = Path(app.srcdir, f"{docname}.md"), Path(app.outdir, name)
+            if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                nbformat.write(to_notebook(source, Path(app.srcdir)), target)
 
 
 def finish(app, error):
@@ -133,7 +155,7 @@ def finish(app, error):
 def drop_leftovers(static):
     """Delete what other extensions put into _static and no page loads: scripts that name CDNs among them."""
     own = {path.relative_to(ROOT / "book" / "assets").as_posix() for path in (ROOT / "book" / "assets").rglob("*")}
-    keep = own | {name.removeprefix("_static/") for name in KEEP} | {"searchtools.js", "language_data.js"}
+    keep = own | {name.removeprefix("_static/") for name in KEEP}
     for path in static.rglob("*"):
         if path.is_file() and path.relative_to(static).as_posix() not in keep:
             path.unlink()
@@ -158,10 +180,12 @@ def depart_admonition(self, node):
 
 def setup(app):
     """Register theme, admonitions and the events that choose what a page loads."""
-    app.add_config_value("w2s_code_key", "", "env", [str])
     app.add_html_theme("word2serve", str(HERE / "word2serve"))
     app.add_node(nodes.admonition, override=True, html=(visit_admonition, depart_admonition))
-    app.connect("config-inited", use_cache_for_this_code)
+    app.add_config_value("w2s_report_address", "", "html", [str])
+    app.connect("config-inited", use_true_pages)
+    app.connect("builder-inited", use_own_search)
+    app.connect("env-get-outdated", pages_that_ran_again)
     app.connect("html-page-context", choose_assets, priority=900)
     app.connect("build-finished", finish, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

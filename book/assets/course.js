@@ -1,4 +1,4 @@
-/* What every page does: colours, the contents on a phone, copy buttons, keyboard access to what scrolls.
+/* What every page does: colours, the contents on a phone, copy buttons, notes, keyboard access to what scrolls.
    It is loaded in the head without defer, so that the chosen colours are there before the first paint. */
 (function () {
   "use strict";
@@ -30,19 +30,27 @@
     show();
   }
 
+  /* On a phone the contents lie over the page, which stays where it was and out of reach until they close. */
   function menuButton() {
-    const button = document.getElementById("menu-button"), nav = document.getElementById("book-nav");
+    const button = document.getElementById("menu-button"), panels = document.getElementById("panels");
+    const behind = [document.getElementById("content"), document.querySelector(".bottom")];
     button.hidden = false;
-    const set = (open) => { nav.classList.toggle("is-open", open); button.setAttribute("aria-expanded", String(open)); };
-    button.addEventListener("click", () => {
-      set(button.getAttribute("aria-expanded") !== "true");
-      if (button.getAttribute("aria-expanded") === "true") window.scrollTo(0, 0);
-    });
+    const isOpen = () => button.getAttribute("aria-expanded") === "true";
+    const set = (open) => {
+      root.classList.toggle("menu-open", open);
+      button.setAttribute("aria-expanded", String(open));
+      behind.forEach((part) => { part.inert = open; });
+      const here = open && panels.querySelector("#book-nav [aria-current='page']");
+      if (here) panels.scrollTop += here.getBoundingClientRect().top - innerHeight / 2;  // scrollIntoView would move the page too
+    };
+    button.addEventListener("click", () => set(!isOpen()));
+    panels.addEventListener("click", (event) => { if (isOpen() && event.target.closest("a")) set(false); });
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || button.getAttribute("aria-expanded") !== "true") return;
+      if (event.key !== "Escape" || !isOpen()) return;
       set(false);
       button.focus();
     });
+    matchMedia("(min-width: 56.01rem)").addEventListener("change", () => set(false));
   }
 
   function copyButtons() {
@@ -69,8 +77,8 @@
 
   /* What scrolls sideways must be reachable by keyboard, and only then be a tab stop. */
   function reachScrolling() {
-    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-back, .book-nav").forEach((box) => {
-      const scrolls = box.scrollWidth > box.clientWidth + 1 || (box.matches("nav") && box.scrollHeight > box.clientHeight + 1);
+    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-back, .book-nav, .on-page, .panels").forEach((box) => {
+      const scrolls = box.scrollWidth > box.clientWidth + 1 || (box.matches("nav, .panels") && getComputedStyle(box).overflowY === "auto" && box.scrollHeight > box.clientHeight + 1);
       if (scrolls) box.tabIndex = 0;
       else if (box.tabIndex === 0) box.removeAttribute("tabindex");
     });
@@ -89,12 +97,67 @@
     targets.forEach((link, target) => target && watcher.observe(target));
   }
 
+  /* A glossary term or a citation shows its entry while the pointer or the keyboard rests on it; Escape closes it,
+     and the pointer may move onto it. On a touch screen the first tap shows the entry and the second follows the link. */
+  function notes() {
+    const home = new URL(root.dataset.content_root || "./", location.href);
+    const links = [...document.querySelectorAll("#content a[href*='#']")].filter((link) => /#(term-|id\d+$)/.test(link.href)
+      && link.pathname !== location.pathname);
+    if (!links.length) return;
+    const box = Object.assign(document.createElement("div"), { className: "note", id: "note", hidden: true });
+    box.setAttribute("role", "tooltip");
+    document.body.append(box);
+    let shown = null, timer = 0, loading = null;
+    const load = () => { loading ??= new Promise((done) => {
+      document.head.append(Object.assign(document.createElement("script"), { src: new URL("notes.js", home), onload: done, onerror: done }));
+    }); return loading; };
+    const hide = () => {
+      clearTimeout(timer);
+      shown?.removeAttribute("aria-describedby");
+      shown = null;
+      box.hidden = true;
+    };
+    async function show(link, hint) {
+      await load();
+      const text = window.w2sNotes?.[link.href.slice(home.href.length)];
+      if (!text) return;
+      hide();
+      shown = link;
+      box.innerHTML = text + (hint ? `<p class="hint">${hint}</p>` : "");
+      box.hidden = false;
+      link.setAttribute("aria-describedby", "note");
+      if (window.MathJax?.typesetPromise && box.querySelector(".math")) await window.MathJax.typesetPromise([box]);
+      const at = link.getClientRects()[0] || link.getBoundingClientRect(), size = box.getBoundingClientRect();
+      const above = at.bottom + size.height + 12 > innerHeight && at.top > size.height + 80;
+      box.style.left = `${Math.max(12, Math.min(at.left, root.clientWidth - size.width - 12)) + scrollX}px`;
+      box.style.top = `${(above ? at.top - size.height - 6 : at.bottom + 6) + scrollY}px`;
+    }
+    const later = (wait, act) => { clearTimeout(timer); timer = setTimeout(act, wait); };
+    for (const link of links) {
+      link.removeAttribute("title");  // the same words, in the browser's own tooltip
+      link.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") later(150, () => show(link)); });
+      link.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") later(250, hide); });
+      link.addEventListener("focus", () => { if (link.matches(":focus-visible")) show(link); });
+      link.addEventListener("blur", hide);
+      link.addEventListener("click", (event) => {
+        if (event.pointerType !== "touch" || shown === link) return;
+        event.preventDefault();
+        show(link, "Tap again to go there.");
+      });
+    }
+    box.addEventListener("pointerenter", () => clearTimeout(timer));
+    box.addEventListener("pointerleave", () => later(250, hide));
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+    document.addEventListener("pointerdown", (event) => { if (shown && !box.contains(event.target) && event.target.closest("a") !== shown) hide(); });
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     themeButton();
     menuButton();
     wrapTables();
     copyButtons();
     followReading();
+    notes();
     reachScrolling();
     new ResizeObserver(reachScrolling).observe(document.body);
   });

@@ -2,12 +2,12 @@
 
 `jupyter-book build book -W --keep-going -n` alone gives the same pages, one after another; the cache is shared.
 """
-import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,6 +16,7 @@ from pathlib import Path
 from autograder.errors import CourseError
 from course.book import cache as book_cache
 from course.book import checks as book_checks
+from course.book import trace
 
 TIMEOUT = 900  # seconds a cell may take, as in _config.yml
 STAMP = "book.json"
@@ -57,27 +58,22 @@ def _build(root, jobs, strict, say):
 
 
 def input_hash(root: Path) -> str:
-    """A hash of all that the book is made from: its folder, its configuration, the code, the solutions to keep out."""
-    digest = hashlib.sha256(book_cache.code_key(root).encode())
-    own = sorted((root / "autograder").glob("book_*.py")) + [root / "autograder" / "questions.py", root / "_config.yml"]
-    paths = sorted(path for folder in ("book", "solutions") for path in (root / folder).rglob("*")
-                   if path.is_file() and not {"__pycache__", ".ipynb_checkpoints", "_build"} & set(path.parts))
-    for path in own + paths:
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    """A hash of all that the book is made from: pages, configuration, code, records, the solutions to keep out."""
+    paths = book_cache.files_below(root, ("book", *book_cache.CODE))
+    return book_cache.hash_of(root, [*paths, *(path for path in (root / "_config.yml", root / "requirements.lock") if path.exists())])
 
 
 def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
-    """Run every page whose output is not in the cache, `jobs` at a time, and put the outputs there.
+    """Run every page whose output is not in the cache or not true, `jobs` at a time, and put the outputs there.
 
-    This is what jupyter-cache's parallel executor does, with a limit on processes and a line for each page.
-    Returns a line for each page that failed or warned: its name and the error of its first failing cell, or the warning.
+    This is what jupyter-cache's parallel executor does, with a limit on processes, a line for each page, and a list of
+    the files that the page read. Returns a line for each page that failed or warned: its name and the error of its first failing cell, or the warning.
     """
     from jupyter_cache import get_cache
     from jupyter_cache.base import CacheBundleIn
-    from jupyter_cache.executors.utils import single_nb_execution
 
     os.environ[book_cache.IN_BOOK] = "1"
+    untrue = book_cache.drop_untrue(root)
     cache = get_cache(str(book_cache.cache_path(root)))
     waiting = []
     for path in sorted((root / "book").rglob("*.md")):
@@ -91,14 +87,16 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     if not waiting:
         return []
     say(f"book: running {len(waiting)} page(s), {jobs} at a time")
+    for path, _ in waiting:
+        if why := [name for name in untrue.get(str(path), []) if name != "?"]:
+            say(f"  {path.relative_to(root)}: {why[0]} changed" + (f", and {len(why) - 1} more" if len(why) > 1 else ""))
     broken = []
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = {pool.submit(single_nb_execution, notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False,
-                            extra_arguments=["--log-level=ERROR"]):
-                (path, notebook) for path, notebook in waiting}
+    with ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as notes:
+        runs = {pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt")): (path, notebook)
+                for number, (path, notebook) in enumerate(waiting)}
         for number, run in enumerate(as_completed(runs), 1):
             path, notebook = runs[run]
-            result = run.result()
+            result, read = run.result()
             name = path.relative_to(root)
             if result.err is not None:
                 broken.append(f"{name}: {_last_line(result.err)}")
@@ -109,10 +107,21 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
                 broken += [f"{name}: {line}" for line in warned]
                 say(f"  {number} of {len(runs)}  {name} warned")
                 continue
-            cache.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time}),
-                                        check_validity=False, overwrite=True)
+            cache.cache_notebook_bundle(
+                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, "read": read}),
+                check_validity=False, overwrite=True)
             say(f"  {number} of {len(runs)}  {name}, {result.time:.0f} s")
     return broken
+
+
+def _run_page(root, path, notebook, notes):
+    """Run one page in a kernel of its own; what jupyter-cache says of the run, and the files read with their hashes."""
+    from jupyter_cache.executors.utils import single_nb_execution
+    arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={trace.kernel_line(notes, root)}"]
+    started = time.time()
+    result = single_nb_execution(notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False, extra_arguments=arguments)
+    names = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
+    return result, book_cache.fingerprints(root, names, since=started)
 
 
 def read_page(path: Path):
@@ -157,7 +166,7 @@ def _warnings(notebook):
 
 
 def _last_line(error):
-    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip(" -")]
     return lines[-1] if lines else repr(error)
 
 

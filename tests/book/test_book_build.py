@@ -15,11 +15,10 @@ HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Pyth
 @pytest.fixture
 def course(tmp_path):
     """A course with one page of the given code, and a line of reference code."""
-    for folder in ("book", "reference_impl", "autograder"):
+    for folder in ("book", "reference_impl"):
         (tmp_path / folder).mkdir()
     (tmp_path / "reference_impl" / "a.py").write_text("x = 1\n")
     (tmp_path / "_config.yml").write_text("title: t\n")
-    (tmp_path / "autograder" / "questions.py").write_text("")
 
     def write(code, name="page"):
         (tmp_path / "book" / f"{name}.md").write_text(f"{HEAD}```{{code-cell}} python\n{code}\n```\n")
@@ -29,24 +28,6 @@ def course(tmp_path):
 
 def quiet(line):
     """A listener for progress that keeps nothing."""
-
-
-def test_changed_reference_code_asks_for_a_new_cache(course):
-    root = course("1")
-    before = book_cache.cache_path(root)
-    assert book_cache.cache_path(root) == before
-    (root / "reference_impl" / "a.py").write_text("x = 2\n")
-    assert book_cache.cache_path(root) != before
-
-
-@pytest.mark.parametrize("name", ["requirements.lock", "bench/results/skipgram.json", "solutions/01-words.py",
-                                  "autograder/chapters/c01_words/test_words.py"])
-def test_a_new_file_that_pages_read_asks_for_a_new_cache(course, name):
-    root = course("1")
-    before = book_cache.cache_path(root)
-    (root / name).parent.mkdir(parents=True, exist_ok=True)
-    (root / name).write_text("something\n")
-    assert book_cache.cache_path(root) != before
 
 
 @pytest.mark.parametrize("name", ["book/page.md", "_config.yml", "reference_impl/a.py"])

@@ -1,0 +1,46 @@
+"""What this course needs from Sphinx beside a library's theme: executed pages, MathJax from disk, figures' scripts.
+
+The counterpart of book/_ext/course_theme.py in the trial of themes (bench/themes.py). It leaves all that the theme
+itself loads on the page.
+"""
+import os
+import shutil
+from pathlib import Path
+
+import course_theme
+from sphinx.util.fileutil import copy_asset
+
+from course.book import cache as book_cache
+
+ASSETS = Path(course_theme.__file__).resolve().parents[1] / "assets"
+
+
+def set_up_execution(app, config):
+    """Use the executed pages that `course book` left."""
+    config.nb_execution_cache_path = str(book_cache.cache_path(ASSETS.parents[1]))
+    os.environ[book_cache.IN_BOOK] = "1"
+
+
+def add_figures(app, pagename, templatename, context, doctree):
+    """The scripts of the figures and of the quiz that the page holds."""
+    body = context.get("body", "")
+    names = sorted(set(course_theme.FIGURE.findall(body)))
+    for script in ([*(["figures/w2s.js"] if names else []), *(f"figures/{name}.js" for name in names),
+                    *(["questions.js"] if "data-w2s-questions" in body else [])]):
+        app.add_js_file(script, loading_method="defer")
+
+
+def finish(app, error):
+    """MathJax and the assets, from disk."""
+    if error is None and app.builder.format == "html":
+        course_theme.copy_mathjax(app)
+        copy_asset(str(ASSETS), str(Path(app.outdir, "_static")))
+        shutil.copy(Path(__file__).with_name("library.css"), Path(app.outdir, "_static"))
+
+
+def setup(app):
+    """Connect the three."""
+    app.connect("config-inited", set_up_execution)
+    app.connect("html-page-context", add_figures)
+    app.connect("build-finished", finish, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
