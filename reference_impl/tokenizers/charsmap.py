@@ -11,6 +11,8 @@ But: only what reading needs. The table is built by SentencePiece.
 """
 import struct
 
+import regex
+
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 
@@ -28,15 +30,20 @@ class CharsMap:
         self._units = struct.unpack_from(f"<{size // 4}I", blob, 4) if blob else ()
         self._texts = blob[4 + size:]
 
-    def replacements(self, text: str) -> list[tuple[str, int]]:
-        """The text in parts: what each becomes, and how many characters of the text it takes."""
-        if not self._units:
+    def replacements(self, text: str, kept: regex.Pattern | None = None) -> list[tuple[str, int]]:
+        """The text in parts: what each becomes, and how many characters of the text it takes.
+
+        What `kept`, an expression over bytes, matches at the beginning of a part stays as it is.
+        """
+        if not self._units and kept is None:
             return [(character, 1) for character in text]
-        data, place, parts = text.encode("utf-8", "replace"), 0, []
+        data, place, parts = text.encode(), 0, []
         while place < len(data):
-            length, replacement = self._longest(data, place)
-            if not length:  # no rule: one character stays as it is
-                length = next(n for n in (1, 2, 3, 4) if place + n == len(data) or data[place + n] & 0xC0 != 0x80)
+            untouched = kept and kept.match(data, place)
+            length, replacement = (0, "") if untouched else self._longest(data, place)
+            if not length:  # no rule: one character stays as it is, or what is kept
+                length = len(untouched.group()) if untouched else next(
+                    n for n in (1, 2, 3, 4) if place + n == len(data) or data[place + n] & 0xC0 != 0x80)
                 replacement = data[place:place + length].decode()
             parts.append((replacement, len(data[place:place + length].decode())))
             place += length
@@ -44,8 +51,6 @@ class CharsMap:
 
     def shortest(self, text: str) -> str | None:
         """What the shortest rule that `text` begins with writes; None without such a rule."""
-        if not self._units:
-            return None
         length, replacement = self._longest(text.encode(), 0, first=True)
         return replacement if length else None
 
@@ -54,6 +59,8 @@ class CharsMap:
 
         `first` stops at the shortest.
         """
+        if not self._units:
+            return 0, ""
         length, value = 0, 0
         try:
             at = _offset(self._units[0])

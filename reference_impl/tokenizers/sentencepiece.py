@@ -9,89 +9,121 @@ What LLaMA added is byte fallback: a character without a piece becomes its UTF-8
 nothing is unknown. Its BPE has no list of merges: any two neighbours that together are a piece may be joined, the
 piece with the highest score first.
 
-But: user-defined pieces, which SentencePiece takes out of the text before all else, are refused at loading.
+User-defined pieces are taken out of the text before all else and never cut. In a file with
+`treat_whitespace_as_suffix` the sign ends a word instead of beginning it.
+
+But: a text that has the sign itself, U+2581, is read as if it had a space there, as in the library.
 """
-import re
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import regex
+
 from reference_impl.tokenizers import sentencepiece_file as spf
-from reference_impl.tokenizers.bpe import LONG_WORD, merge_by_rank, merge_by_rank_heap
+from reference_impl.tokenizers.bpe import merged_with_places
 from reference_impl.tokenizers.charsmap import CharsMap
-from reference_impl.tokenizers.pretokenizers import METASPACE
-from reference_impl.tokenizers.unigram import Unigram
+from reference_impl.tokenizers.file_models import byte_token
+from reference_impl.tokenizers.pretokenizers import METASPACE, METASPACE_WORDS
+from reference_impl.tokenizers.surrogates import places_without, without_surrogates
+from reference_impl.tokenizers.unigram import UNKNOWN_PENALTY
 from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
 
-UNKNOWN_SHOWN = " \u2047 "
-"""What decoding writes for the unknown token, as the library does: a double question mark between spaces."""
-_ESCAPED = re.compile("[\udc80-\udcff]")
+_ESCAPED = regex.compile("[\udc80-\udcff]")
+_SINGLE = struct.Struct("<f")
+LEAST_SINGLE = 2.0 ** -126
+"""Where the library begins to look for the highest score: the smallest number that single precision writes in full."""
 
 
 class SentencePieceTokenizer:
     """A tokenizer made from what a `.model` file holds. `SentencePieceTokenizer.load(path)` reads one.
 
-    Raises TokenizerError if there is no unknown piece, for a kind of model that is neither Unigram nor BPE, and for
-    user-defined pieces.
+    Raises TokenizerError for a file that the library refuses too: an empty piece, no unknown piece or two, byte pieces
+    that do not fit `byte_fallback`.
     """
 
     def __init__(self, file: spf.SentencePieceFile):
-        if file.model_type not in (spf.UNIGRAM, spf.BPE):
-            raise TokenizerError(f"the model is of type {file.model_type}; types 1 (Unigram) and 2 (BPE) can be used")
         self.kinds = [kind for _, _, kind in file.pieces]
-        if spf.USER_DEFINED in self.kinds:
-            first = file.pieces[self.kinds.index(spf.USER_DEFINED)][0]
-            raise TokenizerError(f"the model has user-defined pieces, such as {first!r}, which are not supported")
-        if self.kinds.count(spf.UNKNOWN) != 1:
-            raise TokenizerError(f"a model has one unknown piece; this one has {self.kinds.count(spf.UNKNOWN)}")
+        _check(file, self.kinds)
         self.file = file
         self.vocabulary = Vocabulary(token for token, _, _ in file.pieces)
         self.unknown_id = self.kinds.index(spf.UNKNOWN)
         self._charsmap = CharsMap(file.charsmap)
-        normal = [(i, token, score) for i, (token, score, kind) in enumerate(file.pieces) if kind == spf.NORMAL]
-        self._id_of = {token: i for i, token, _ in normal}
-        if file.model_type == spf.UNIGRAM:
-            hidden = [token for token, _, kind in file.pieces if kind != spf.NORMAL]
-            self._unigram = Unigram([(token, score) for token, score, _ in file.pieces],
-                                    self.vocabulary.tokens[self.unknown_id], hidden)
-        ranked = sorted(normal, key=lambda entry: -entry[2])
-        self._rank_of = {token: rank for rank, (_, token, _) in enumerate(ranked)}
-        self._splits_at_spaces = not any(METASPACE in token.lstrip(METASPACE) for token in self._id_of)
-        self._pieces_of_word: dict[str, list[Piece]] = {}
+        self._space = METASPACE if file.escape_whitespaces else " "
+        in_text = (spf.NORMAL, spf.USER_DEFINED, spf.UNUSED)
+        self._id_of = {token: i for i, (token, _, kind) in enumerate(file.pieces) if kind in in_text}
+        self._user = {token for token, _, kind in file.pieces if kind == spf.USER_DEFINED}
+        longest_first = sorted((token.encode() for token in self._user), key=len, reverse=True)
+        self._kept = regex.compile(b"|".join(map(regex.escape, longest_first))) if self._user else None
+        self._symbol = regex.compile("|".join([*(regex.escape(t.decode()) for t in longest_first), "(?s:.)"]))
+        self._cut = {spf.UNIGRAM: self._unigram, spf.BPE: self._bpe, spf.WORD: METASPACE_WORDS.findall,
+                     spf.CHAR: self._symbol.findall}[file.model_type]
+        # Equal scores are equal ranks: of two such merges the one on the left is made first.
+        place = {score: rank for rank, score in enumerate(sorted({score for _, score, _ in file.pieces}, reverse=True))}
+        self._rank_of = {token: place[file.pieces[i][1]] for token, i in self._id_of.items()}
+        self._longest = max(map(len, self._id_of), default=1)
+        normal = [score for _, score, kind in file.pieces if kind == spf.NORMAL]
+        self._unknown_score = _single(min(normal, default=0.0) - UNKNOWN_PENALTY)
+        self._user_bonus = max([LEAST_SINGLE, *normal])
+        # Not Unigram: its sums are rounded, and so the cut of a word may depend on what stands before it.
+        self._splits_at_spaces = file.model_type == spf.BPE and file.escape_whitespaces and not any(
+            METASPACE in token.lstrip(METASPACE) for token in self._id_of)
+        self._known: dict[str, list[Piece]] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> "SentencePieceTokenizer":
         """The tokenizer of a `.model` file."""
-        return cls(spf.load(path))
+        file = spf.load(path)
+        try:
+            return cls(file)
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from None
 
     def normalize(self, text: str) -> tuple[str, list[int]]:
-        """The text as the model sees it, and for each of its characters the index in `text` that it comes from."""
+        """The text as the model sees it, and for each of its characters the index in `text` that it comes from.
+
+        One index more says where the text ends for the last token: spaces that were left out belong to none.
+        """
+        remove = self.file.remove_extra_whitespaces
+        parts, first, place = self._charsmap.replacements(text, self._kept), 0, 0
+        while remove and first < len(parts) and parts[first][0] == " ":
+            place += parts[first][1]
+            first += 1
+        if first == len(parts):
+            return "", [place]
+        with_space = self.file.add_dummy_prefix
         characters: list[tuple[str, int]] = []
-        place = 0
-        for replacement, length in self._charsmap.replacements(text):
-            characters += [(character, place) for character in replacement]
+        if with_space and not self.file.treat_whitespace_as_suffix:
+            characters.append((" ", place))
+        after_space = remove
+        for replacement, length in parts[first:]:
+            shown = replacement.lstrip(" ") if after_space else replacement
+            if shown:
+                characters += [(character, place) for character in shown]
+                after_space = remove and shown.endswith(" ")
             place += length
-        if self.file.remove_extra_whitespaces:
-            # A space stays if something other than a space stands before it; the last may still be at the end.
-            characters = [(character, origin) for n, (character, origin) in enumerate(characters)
-                          if character != " " or n > 0 and characters[n - 1][0] != " "]
-            if characters and characters[-1][0] == " ":
-                characters.pop()
-        if characters and self.file.add_dummy_prefix:
-            characters.insert(0, (" ", 0))
-        return "".join(c for c, _ in characters).replace(" ", METASPACE), [i for _, i in characters]
+        if self.file.escape_whitespaces:
+            characters = [(METASPACE if character == " " else character, origin) for character, origin in characters]
+        while remove and characters and characters[-1][0] == self._space:
+            place = characters.pop()[1]
+        if with_space and self.file.treat_whitespace_as_suffix:
+            characters.append((self._space, place))
+        return "".join(character for character, _ in characters), [*(origin for _, origin in characters), place]
 
     def tokenize(self, text: str) -> list[Piece]:
         """The tokens of a text with their places in it. The space that was put before the text takes no room."""
-        normalized, origins = self.normalize(text)
-        origins.append(len(text))
-        pieces, done = [], 0
+        normalized, origins = self.normalize(without_surrogates(text))
+        if (places := places_without(text)) is not None:
+            origins = [places[origin] for origin in origins]
+        pieces: list[Piece] = []
+        done = 0
         for word in self._words(normalized):
-            if word not in self._pieces_of_word:
-                if len(self._pieces_of_word) >= MAX_KNOWN_WORDS:
-                    self._pieces_of_word.clear()
-                self._pieces_of_word[word] = self._tokenize_word(word)
-            pieces += [Piece(id, origins[done + start], origins[done + end])
-                       for id, start, end in self._pieces_of_word[word]]
+            for id, start, end in self._known_pieces(word):
+                piece = Piece(id, origins[done + start], origins[done + end])
+                if id == self.unknown_id and pieces and pieces[-1].id == id:  # a run of unknown characters is one token
+                    pieces[-1] = Piece(id, pieces[-1].start, piece.end)
+                else:
+                    pieces.append(piece)
             done += len(word)
         return pieces
 
@@ -102,48 +134,120 @@ class SentencePieceTokenizer:
     def _words(self, normalized: str) -> list[str]:
         """Cut before each run of spaces if no piece holds a space after other characters: the result is the same."""
         if not self._splits_at_spaces:
-            return [normalized]
+            return [normalized] if normalized else []
         starts = [i for i, c in enumerate(normalized) if c == METASPACE and (not i or normalized[i - 1] != METASPACE)]
         if not starts or starts[0] > 0:
             starts.insert(0, 0)
         return [normalized[start:end] for start, end in zip(starts, [*starts[1:], len(normalized)])]
 
-    def _tokenize_word(self, word: str) -> list[Piece]:
-        if self.file.model_type == spf.UNIGRAM:
-            found = [Piece(edge.id, edge.start, edge.end) for edge in self._unigram.best(word)]
-        else:
-            merge = merge_by_rank if len(word) < LONG_WORD else merge_by_rank_heap
-            found, start = [], 0
-            for token in merge(word, lambda left, right: self._rank_of.get(left + right)):
-                found.append(Piece(self._id_of.get(token, self.unknown_id), start, start + len(token)))
-                start += len(token)
-        pieces: list[Piece] = []
-        for piece in found:
-            if piece.id != self.unknown_id:
-                pieces.append(piece)
-            elif self.file.byte_fallback:
-                data = word[piece.start:piece.end].encode("utf-8", "replace")
-                pieces += [Piece(self.vocabulary.id(f"<0x{byte:02X}>"), piece.start, piece.end) for byte in data]
-            elif pieces and pieces[-1].id == self.unknown_id:  # a run of unknown characters is one token
-                pieces[-1] = Piece(self.unknown_id, pieces[-1].start, piece.end)
+    def _known_pieces(self, word: str) -> list[Piece]:
+        if not self._splits_at_spaces:
+            return self._pieces(word)
+        if word not in self._known:
+            if len(self._known) >= MAX_KNOWN_WORDS:
+                self._known.clear()
+            self._known[word] = self._pieces(word)
+        return self._known[word]
+
+    def _pieces(self, word: str) -> list[Piece]:
+        pieces, start = [], 0
+        for token in self._cut(word):
+            end, id = start + len(token), self._id_of.get(token, self.unknown_id)
+            if id == self.unknown_id and self.file.byte_fallback:
+                pieces += [Piece(self.vocabulary.id(byte_token(byte)), start, end) for byte in token.encode()]
             else:
-                pieces.append(piece)
+                pieces.append(Piece(id, start, end))
+            start = end
         return pieces
+
+    def _bpe(self, word: str) -> list[str]:
+        parts_of: dict[str, tuple[str, str]] = {}  # of pieces that may be made and not be left
+
+        def rank(left: str, right: str) -> int | None:
+            if left in self._user or right in self._user:
+                return None
+            joined = left + right
+            if (id := self._id_of.get(joined)) is not None and self.kinds[id] == spf.UNUSED:
+                parts_of[joined] = left, right
+            return self._rank_of.get(joined)
+
+        def taken_apart(token: str) -> list[str]:
+            return [token] if token not in parts_of else [t for part in parts_of[token] for t in taken_apart(part)]
+
+        merged = merged_with_places(self._symbol.findall(word), rank)
+        return [part for token, _, _ in merged for part in taken_apart(token)]
+
+    def _unigram(self, word: str) -> list[str]:
+        """The best path, in single precision where the library has it: nearly equal cuts are decided as there."""
+        best, arrivals = [0.0] + [0.0] * len(word), [-1] * (len(word) + 1)
+
+        def offer(start: int, end: int, score: float) -> None:
+            total = _single(score + best[start])
+            if arrivals[end] < 0 or total > best[end]:
+                best[end], arrivals[end] = total, start
+
+        for start in range(len(word)):
+            has_one = False
+            for end in range(start + 1, min(len(word), start + self._longest) + 1):
+                id = self._id_of.get(word[start:end])
+                if id is None or self.kinds[id] == spf.UNUSED:
+                    continue
+                if self.kinds[id] == spf.USER_DEFINED:
+                    score = _single(len(word[start:end].encode()) * self._user_bonus - 0.1)
+                else:
+                    score = self.file.pieces[id][1]
+                offer(start, end, score)
+                has_one |= end == start + 1
+            if not has_one:
+                offer(start, start + 1, self._unknown_score)
+        tokens, end = [], len(word)
+        while end > 0:
+            tokens.append(word[arrivals[end]:end])
+            end = arrivals[end]
+        return tokens[::-1]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids. Control tokens show nothing, bytes that are not UTF-8 show as U+FFFD."""
-        shown = bytearray()
-        at_start = self.file.add_dummy_prefix or self.file.remove_extra_whitespaces
+        text, data = "", bytearray()
+        at_start, lost_space = self.file.add_dummy_prefix or self.file.remove_extra_whitespaces, False
         for id in ids:
             token, kind = self.vocabulary.token(id), self.kinds[id]
             if kind == spf.BYTE:
-                shown.append(int(token[3:5], 16))
-            elif kind == spf.UNKNOWN:
-                shown += UNKNOWN_SHOWN.encode()
+                data.append(int(token[3:5], 16))
+                continue
+            text += _decoded(data)
+            data.clear()
+            at_start &= not lost_space and not text
+            lost_space = False
+            if kind == spf.UNKNOWN:
+                text += self.file.unk_surface
             elif kind != spf.CONTROL:
-                if at_start and not shown:  # the space that was put before the text, or that would have been removed
-                    at_start = not token.startswith(METASPACE) or self.file.remove_extra_whitespaces
+                if at_start and token.startswith(METASPACE):  # it was put before the text, or would have been removed
                     token = token.removeprefix(METASPACE)
-                shown += token.replace(METASPACE, " ").encode()
-        # One U+FFFD for each byte that can't be read, where Python's own "replace" writes one for several.
-        return _ESCAPED.sub("\ufffd", shown.decode("utf-8", "surrogateescape"))
+                    lost_space = not self.file.remove_extra_whitespaces
+                text += token.replace(METASPACE, " ")
+        return text + _decoded(data)
+
+
+def _check(file: spf.SentencePieceFile, kinds: list[int]) -> None:
+    if file.model_type not in (spf.UNIGRAM, spf.BPE, spf.WORD, spf.CHAR):
+        raise TokenizerError(f"the model is of type {file.model_type}; known are types 1 (Unigram), 2 (BPE), 3 (words) "
+                             "and 4 (characters)")
+    if any(not token for token, _, _ in file.pieces):
+        raise TokenizerError("the model has an empty piece")
+    if kinds.count(spf.UNKNOWN) != 1:
+        raise TokenizerError(f"a model has one unknown piece; this one has {kinds.count(spf.UNKNOWN)}")
+    bytes_ = {token for token, _, kind in file.pieces if kind == spf.BYTE}
+    wanted = {byte_token(byte) for byte in range(256)} if file.byte_fallback else set()
+    if wrong := sorted(bytes_ ^ wanted):
+        raise TokenizerError(f"byte_fallback is {str(file.byte_fallback).lower()}, and the byte piece {wrong[0]!r} is "
+                             f"{'there' if wrong[0] in bytes_ else 'missing'}")
+
+
+def _single(value: float) -> float:
+    return _SINGLE.unpack(_SINGLE.pack(value))[0]
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    # One U+FFFD for each byte that can't be read, where Python's own "replace" writes one for several.
+    return _ESCAPED.sub("\ufffd", data.decode("utf-8", "surrogateescape"))
