@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autograder.sandbox import frames
@@ -52,6 +52,7 @@ class Process:
                 os.close(fd)
         self._stop = launch.stop
         self._next_look = 0.0
+        self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
         self.started = time.monotonic()
         self.ready = False
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
@@ -155,6 +156,8 @@ class Process:
             poll.register(self._ended, select.POLLIN)
         while True:
             self._look()            # also while bytes arrive: an answer can be as slow and large as its sender likes
+            if self.each_look is not None:
+                self.each_look()
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self.die("time", LATE)
@@ -208,12 +211,17 @@ def tree_memory(pid: int, suspicious: int) -> int:
     Resident sizes count a page once for each process that shares it, as forked ones do. Only if their sum is over
     `suspicious` is the exact and slower proportional size read.
     """
-    pids, found = [pid], [pid]
-    while found:
-        found = [child for one in found for child in _children(one)]
-        pids += found
+    pids = [pid, *descendants(pid)]
     resident = sum(_resident(one) for one in pids)
     return resident if resident <= suspicious else sum(_proportional(one) for one in pids)
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below `pid`, as far as /proc tells."""
+    pids, found = [], [pid]
+    while found := [child for one in found for child in _children(one)]:
+        pids += found
+    return pids
 
 
 def files_made(pid: int) -> int:

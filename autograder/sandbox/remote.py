@@ -3,6 +3,7 @@
 Cells and calls are answered by a worker that may die at any time. A death costs the stage that caused it; the next
 stage gets a fresh sandbox, a bounded number of times, in which the cells that hung or killed the last one are left out.
 """
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ from autograder.checks.handles import Handle
 from autograder.checks.student import KINDS, Request, Returned, Student, StudentError, lowered, returned
 from autograder.errors import CourseError
 from autograder.sandbox import frames
+from autograder.sandbox.apart import capped, data_of
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
 from autograder.sandbox.choice import choose_backend
-from autograder.sandbox.limits import Limits
-from autograder.sandbox.process import LATE, Died, Process
+from autograder.sandbox.limits import MIB, Limits
+from autograder.sandbox.process import LATE, Died, Process, descendants
 from autograder.sandbox.stage import stage
 
 WARM = ("torch",)        # imported before any student code is there
@@ -79,6 +81,8 @@ class RemoteStudent(Student):
         self._cells, self._limits, self._start = list(cells), limits, start
         self._process, self._loaded = process, False
         self._callbacks = Callbacks(limits)
+        self._memory: int | None = None        # the cap of the calls that come now
+        self._data_before = 0                  # memory in use before the first cell
         self._kept: set[int] = set()           # numbers of the student's objects that are alive
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
@@ -112,9 +116,9 @@ class RemoteStudent(Student):
                                                 f"or the time for everything is up. The last time, {self._last.text}.")
         with self._callbacks.during(lasting=request.keep is not None) as register:
             low = lowered(request, register)
-            frame = frames.pack(low | {"stage": self.stage}, Ours)
+            frame = frames.pack(low | {"stage": self.stage} | self._apart(request), Ours)
             try:
-                answer = self._converse(frame)
+                answer = self._converse(frame) if self._memory is None else self._converse_capped(frame)
                 outcome = self._outcome(request, low["args"], answer)
             except Died as died:
                 self._died(died)
@@ -141,6 +145,36 @@ class RemoteStudent(Student):
                 raise self._process.die("time", LATE) from None
             self._process.send(reply, deadline)
         raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
+
+    def _apart(self, request: Request) -> dict:
+        if self._memory is None:
+            return {}
+        if request.keep is not None:
+            raise ValueError(f"`{request.label}`: an object that is made under a cap is gone with the call; make it before")
+        return {"apart": True, "cap": self._memory}
+
+    def _converse_capped(self, frame: bytes) -> dict:
+        """The same with a child that has a cap on its memory, which is looked at before it starts."""
+        if sys.platform != "linux":
+            return self._converse(frame)
+        before, deadline = set(descendants(self._process.pid)), self._deadline(self._limits.call_seconds)
+        self._process.send(frame, deadline)
+        if self._process.receive(deadline) != {"say": "apart"}:
+            raise self._process.die("killed", "it did not start a child for this call")
+        with capped(self._process, self._memory, self._data_before, before):
+            answer = self._converse(frames.pack({"do": "go"}))
+        if answer.get("kind") == "memory":
+            answer["text"] = f"{answer.get('text')} {self._memory / MIB:.0f} MiB are there for this call."
+        return answer
+
+    @contextmanager
+    def cap(self, memory: int) -> Iterator[None]:
+        """Each call in this block runs in a child of its own with so much memory; see `apart`."""
+        before, self._memory = self._memory, memory
+        try:
+            yield
+        finally:
+            self._memory = before
 
     def _outcome(self, request: Request, sent: tuple, answer: dict) -> Returned:
         """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
@@ -172,6 +206,7 @@ class RemoteStudent(Student):
                 self._process = self._start()
             try:
                 self._process.wait_until_ready()
+                self._data_before = data_of(self._process)
             except Died as died:               # nothing of the student's has run: this is ours to mend
                 self.close()
                 raise CourseError(died.text) from None

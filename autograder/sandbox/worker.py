@@ -10,6 +10,7 @@ is taken as hostile on the other side; the walls are the kernel's. This module o
 import json
 import os
 import resource
+import signal
 import sys
 
 
@@ -55,6 +56,13 @@ def set_limits(limits: dict, count_processes: bool) -> None:
                     raise
 
 
+def set_cap(memory: int) -> None:
+    """For good: this much address space beyond what is mapped, and no further process or thread."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+    mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
+
+
 class Worker:
     """The notebook's namespace and the two ends of the pipe."""
 
@@ -82,15 +90,34 @@ class Worker:
             request = self.frames.unpack(self.receive(), self.executor.deliver)
             if request["do"] == "cells":
                 self.send(self.run_cells(request["cells"], request["skip"]))
+            elif request.get("apart"):
+                self.answer_apart(request)
             else:
-                self.executor.begin(request["stage"])
-                self.serving = True
-                answer = self.executor.carry_out(request)
-                self.serving = False
-                self.answer(request["label"], answer)
+                self.answer(request)
 
-    def answer(self, label: str, answer: dict) -> None:
-        """Send an answer, or the reason why it cannot be sent; never more than is read."""
+    def answer_apart(self, request: dict) -> None:
+        """Answer in a child, which takes what it breaks with it; with "cap", within that much memory."""
+        child = os.fork()
+        if child == 0:
+            if request.get("cap") is not None:
+                set_cap(request["cap"])
+                self.send({"say": "apart"})
+                self.receive()          # until the checker has looked at it
+            self.answer(request)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status != 0:
+            how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            self.send({"say": "error", "kind": "killed", "text": f"`{request['label']}` was ended by {how}."}
+                      | self._printed())
+
+    def answer(self, request: dict) -> None:
+        """Carry a request out and send the answer, or the reason why it cannot be sent; never more than is read."""
+        label = request["label"]
+        self.executor.begin(request["stage"])
+        self.serving = True
+        answer = self.executor.carry_out(request)
+        self.serving = False
         try:
             frame = self.frames.pack(answer | self._printed())
             if len(frame) > self.limits["frame_bytes"]:

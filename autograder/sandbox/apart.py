@@ -1,0 +1,97 @@
+"""One call in a forked child of the worker, alone, within a cap on its memory that the kernel keeps.
+
+The child lowers its own limit on address space and forbids itself to fork, both for good: what may be lowered can never
+be raised again. It runs the student's code, so it is not believed: before it is told to go, the limits are read from
+outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the student's cells
+took before, more than SPARE, counts as memory of the call: nothing is gained by taking it early.
+
+The child's changes to objects are gone with it; its answer goes the usual way.
+"""
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from autograder.sandbox.process import Process, descendants
+
+SPARE = 160 * 1024 * 1024      # data that cells may have loaded: matplotlib and the like take less
+
+
+def data_of(process: Process) -> int:
+    """Bytes of private memory that the processes of a sandbox have reserved together (VmData)."""
+    return sum(_status(pid, "VmData") for pid in descendants(process.pid))
+
+
+@contextmanager
+def capped(process: Process, memory: int, data_before: int, forked_from: set[int]) -> Iterator[None]:
+    """The block in which the child answers. Raises Died if the sandbox is not as it should be.
+
+    data_before: what `data_of` gave before the first cell. forked_from: the processes before the child was asked for.
+    """
+    born = [pid for pid in descendants(process.pid) if pid not in forked_from]
+    if len(born) != 1:
+        raise process.die("killed", f"{len(born)} processes came where one was asked for")
+    child = born[0]
+    allowed = _status(child, "VmSize") + memory
+    early = max(0, data_of(process) - _status(child, "VmData") - data_before - SPARE)
+    if _limit(child, "Max address space") > allowed or _limit(child, "Max processes") > 1:
+        raise process.die("killed", "it did not take the cap on its memory")
+    if early >= memory:
+        raise process.die("memory", f"your cells had taken {early // 2**20:,} MiB before the call")
+    ended = os.pidfd_open(child)
+    stopped = _stop_all_but(process, child)
+
+    def look() -> None:
+        if select.select([ended], [], [], 0)[0]:
+            _continue(stopped)       # the worker says how its child ended
+
+    process.each_look = look
+    try:
+        yield
+    finally:
+        process.each_look = None
+        os.close(ended)
+        _continue(stopped)
+
+
+def _stop_all_but(process: Process, child: int) -> list[int]:
+    """Stop every process inside but one; what a process forked before it was stopped is found in the next round."""
+    stopped: list[int] = []
+    while found := [pid for pid in descendants(process.pid) if pid != child and pid not in stopped]:
+        for pid in found:
+            _send(pid, signal.SIGSTOP)
+            stopped.append(pid)
+    return stopped
+
+
+def _continue(pids: list[int]) -> None:
+    for pid in pids:
+        _send(pid, signal.SIGCONT)
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _status(pid: int, name: str) -> int:
+    """A size from /proc/PID/status, in bytes."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    except OSError:
+        return 0
+
+
+def _limit(pid: int, name: str) -> float:
+    """The hard limit of a process as the kernel tells it."""
+    try:
+        line = next(line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith(name))
+        hard = line[len(name):].split()[1]
+        return float("inf") if hard == "unlimited" else int(hard)
+    except (OSError, StopIteration):
+        return float("inf")

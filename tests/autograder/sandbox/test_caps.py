@@ -1,0 +1,96 @@
+"""A cap on one call's memory: the way that needs more does not fit, whatever the student's side says or prepares."""
+import pytest
+import torch
+
+from autograder.checks.student import LocalStudent, StudentError
+from autograder.sandbox import Cell, Limits, open_student
+
+pytestmark = pytest.mark.sandbox
+MIB = 1 << 20
+NOTEBOOK = '''
+import torch
+def tiled(x, step=64):                       # sums of squares of all differences, a strip at a time
+    return sum(((x[i:i + step, None] - x[None]) ** 2).sum() for i in range(0, len(x), step))
+def whole(x): return ((x[:, None] - x[None]) ** 2).sum()
+def uses(f, x): return f(x)
+'''
+HOSTILE = '''
+import ctypes, os, resource, subprocess, sys, threading, time, torch
+def raises_the_limit(x):
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+    return whole(x)
+def whole(x): return ((x[:, None] - x[None]) ** 2).sum()
+def forks(x):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, str(float(whole(x))).encode()); os._exit(0)
+    return torch.tensor(float(os.read(read, 100)))
+def crashes(x): ctypes.string_at(0)
+def leaves(x): os._exit(0)
+def waits_for_a_helper(x):
+    os.write(ask[1], b"x")
+    return torch.tensor(float(os.read(reply[0], 100)))
+ask, reply = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.read(ask[0], 1)
+    x = torch.arange(4096.0)
+    os.write(reply[1], str(float(whole(x))).encode())
+    os._exit(0)
+def counts(x): return x.sum()
+'''
+HOARDER = "import torch\nhoard = torch.ones(100 << 20)\ndef whole(x): return hoard.sum()\n"
+REFUSES = '''
+import sys
+worker = sys.modules["autograder.sandbox.worker"]
+worker.set_cap = lambda memory: None
+def f(x): return ((x[:, None] - x[None]) ** 2).sum()
+'''
+X = torch.arange(4096.0)                     # the whole table of differences has 64 MiB
+
+
+@pytest.fixture(params=["notebook", "sandbox"])
+def student(request):
+    if request.param == "notebook":
+        namespace = {}
+        exec(NOTEBOOK, namespace)
+        yield LocalStudent(namespace)
+        return
+    with open_student([Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=60)) as student:
+        yield student
+
+
+def test_what_goes_strip_by_strip_fits_and_the_whole_table_does_not(student):
+    expected = 2 * (len(X) * (X ** 2).sum() - X.sum() ** 2)
+    assert torch.isclose(student.whole(X), expected, rtol=1e-3)
+    with student.capped(48 * MIB):
+        assert torch.isclose(student.tiled(X), expected, rtol=1e-3)
+        assert student.uses(torch.sum, X) == X.sum()
+        with pytest.raises(StudentError) as caught:
+            student.whole(X)
+    assert caught.value.kind == "memory" and "48 MiB are there for this call" in caught.value.text
+    assert torch.isclose(student.whole(X), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("raises_the_limit", {"error", "memory"}), ("forks", {"error", "memory"}),
+                                             ("waits_for_a_helper", {"time"}), ("crashes", {"killed"}), ("leaves", {"time"})])
+def test_a_cap_cannot_be_lifted_forked_away_or_handed_to_a_helper(name, kinds):
+    with open_student([Cell("setup", HOSTILE)], limits=Limits(call_seconds=8)) as student:
+        with student.capped(48 * MIB), pytest.raises(StudentError) as caught:
+            student.call(name, X)
+        assert caught.value.kind in kinds, caught.value.text
+        student.new_stage()
+        assert student.counts(X) == X.sum()
+
+
+def test_memory_taken_before_the_call_counts_for_it():
+    with open_student([Cell("setup", HOARDER)], limits=Limits(call_seconds=30)) as student:
+        assert student.cell_errors == []
+        with student.capped(48 * MIB), pytest.raises(StudentError, match="before the call") as caught:
+            student.whole(X)
+        assert caught.value.kind == "memory"
+
+
+def test_a_worker_that_does_not_take_the_cap_is_not_told_to_go():
+    with open_student([Cell("setup", REFUSES)], limits=Limits(call_seconds=30)) as student:
+        with student.capped(48 * MIB), pytest.raises(StudentError, match="did not take the cap"):
+            student.f(X)
