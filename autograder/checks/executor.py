@@ -15,7 +15,8 @@ from autograder.checks.tracebacks import student_traceback
 
 MAX_TEXT = 4000          # characters of one error, as in a feedback page
 MAX_LISTED = 12          # names in a sentence about what there is
-OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update")
+OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
+              "kernel")
 
 
 class Executor:
@@ -155,6 +156,19 @@ class Executor:
         value = self._run(request["label"], backward, (function, owner, request["args"], request["kwargs"],
                                                        request["upstream"], request["wrt"]), {}, None, function)
         return {"value": self.plain(request["label"], value), "args": []}
+
+    def _kernel(self, request: dict) -> dict:
+        """A function that launches Triton kernels: run under the harness, or its kernels compiled only."""
+        from autograder.checks import kernels
+        function, before = self._function(None, request["name"]), self._before(request)
+        if request["compile"]:
+            made = self._run(request["label"], kernels.compile_for_hopper, (function, request["args"], request["kwargs"]), {},
+                             None, function)
+            return {"value": self.plain(request["label"], made), "args": []}
+        buffers = [(item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages]
+        value, counted = self._run(request["label"], kernels.interpret, (function, request["args"], request["kwargs"], buffers,
+                                                                         request["seed"]), {}, None, function)
+        return {"value": self.plain(request["label"], value), "args": self._after(request, before), "counted": counted}
 
     def _on_module(self, what: Callable, request: dict, *args: object) -> object:
         """Something that every nn.Module can do, done to an object; a sentence if it is none."""

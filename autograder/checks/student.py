@@ -6,6 +6,7 @@ student answers it through a pipe. In both the same executor carries the request
 `executor`), and what passes is the same (`values` both ways, `arguments` towards the student), so that a check cannot
 tell them apart. Whatever goes wrong on the student's side is a StudentError.
 """
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -113,6 +114,20 @@ class Student:
                   **kwargs: object) -> Gradients:
         """Call a function and differentiate the result by the arguments at the places `wrt`; see `inside.gradients`."""
         return self.differentiate(name, name, None, args, kwargs, upstream, wrt)
+
+    def kernel(self, name: str, *args: object, seed: int = 1, **kwargs: object) -> Returned:
+        """Call a function that launches Triton kernels, in Triton's interpreter, under the harness of `kernels`.
+
+        `counted` holds programs, loads, stores, bytes read and written, and operations. seed: the order of the programs.
+        """
+        return self.ask("kernel", name, name, args=args, kwargs=kwargs, more={"compile": False, "seed": seed})
+
+    def compiles(self, name: str, *args: object, **kwargs: object) -> list[dict]:
+        """Compile the kernels that a function launches, for a Hopper GPU, without running them; one entry a launch.
+
+        A process that interprets cannot compile: at home the list is empty, and grading asks.
+        """
+        return self.ask("kernel", name, name, args=args, kwargs=kwargs, more={"compile": True}).value
 
     @contextmanager
     def capped(self, memory: int):
@@ -237,6 +252,8 @@ class LocalStudent(Student):
         low = lowered(request, self._register)
         if self._memory is not None:
             low["count"] = True
+        if low.get("compile") and interprets():
+            return Returned([])
         delivered = self._deliver(low)
         reply = self._executor.carry_out(delivered)
         if reply["say"] == "error":
@@ -270,6 +287,11 @@ class LocalStudent(Student):
         if type(low) in (list, tuple):
             return type(low)(map(self._deliver, low))
         return {key: self._deliver(item) for key, item in low.items()} if type(low) is dict else cross(low)
+
+
+def interprets() -> bool:
+    """Whether Triton's kernels are interpreted in this process."""
+    return "triton" in sys.modules and bool(sys.modules["triton"].knobs.runtime.interpret)
 
 
 def guarded(function: Callable) -> Callable:

@@ -23,6 +23,7 @@ from autograder.sandbox.process import LATE, Died, Process, descendants
 from autograder.sandbox.stage import stage
 
 WARM = ("torch",)        # imported before any student code is there
+INTERPRETING = ("torch", "autograder.checks.interpreting")
 REMEMBERED_TEXT = 4000   # characters of any text that a sandbox sends for a human
 # Control characters would reach a terminal or a database; a tab and a new line may.
 CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
@@ -59,7 +60,7 @@ def open_student(cells: Sequence[Cell], withhold: Sequence[str] = (), limits: Li
     """
     limits = limits or Limits()
     backend = backend or choose_backend()
-    start = lambda: Process(backend, stage(withhold), limits, warm)
+    start = lambda warm=tuple(warm): Process(backend, stage(withhold), limits, warm)
     student = RemoteStudent(cells, limits, start, process or start(), ignored)
     try:
         student._revive()
@@ -73,17 +74,19 @@ class RemoteStudent(Student):
     with a last line that says how much was cut), and what every Student has.
     """
 
-    def __init__(self, cells: Sequence[Cell], limits: Limits, start: Callable[[], Process], process: Process,
-                 ignored: Sequence[str] = ()):
+    def __init__(self, cells: Sequence[Cell], limits: Limits, start: Callable[..., Process],
+                 process: Process | None, ignored: Sequence[str] = ()):
         super().__init__()
         self.cell_errors: list[CellError] = []
         self.ignored = list(ignored)
         self._cells, self._limits, self._start = list(cells), limits, start
         self._process, self._loaded = process, False
+        self._interpreter: RemoteStudent | None = None     # the same student where kernels are interpreted
         self._callbacks = Callbacks(limits)
         self._memory: int | None = None        # the cap of the calls that come now
         self._data_before = 0                  # memory in use before the first cell
         self._kept: set[int] = set()           # numbers of the student's objects that are alive
+        self._start_interpreting: Callable[[], Process] | None = lambda: start(INTERPRETING)
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
         self._ends = time.monotonic() + limits.total_seconds
@@ -100,15 +103,24 @@ class RemoteStudent(Student):
         self._kept.clear()
         self._callbacks.forget()
         self._revive()
+        if self._interpreter is not None:
+            self._interpreter.new_stage()
 
     def close(self) -> None:
         """End the sandbox and everything in it."""
+        self._end()
+        if self._interpreter is not None:
+            self._interpreter.close()
+
+    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process = None
 
     def perform(self, request: Request) -> Returned:
         """Carry the request out in the sandbox, on copies of the arguments."""
+        if request.do == "kernel" and not request.more["compile"] and self._start_interpreting is not None:
+            return self._interpreting().perform(request)
         self._check_alive(request)
         self._revive()
         if self._process is None:
@@ -146,9 +158,18 @@ class RemoteStudent(Student):
             self._process.send(reply, deadline)
         raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
 
+    def _interpreting(self) -> "RemoteStudent":
+        """A second sandbox with the same cells, started when the first kernel is to run: it compiles nothing."""
+        if self._interpreter is None:
+            start = self._start_interpreting
+            self._interpreter = RemoteStudent(self._cells, self._limits, start, None)
+            self._interpreter._start_interpreting = None
+            self._interpreter._ends, self._interpreter.stage = self._ends, self.stage
+        return self._interpreter
+
     def _apart(self, request: Request) -> dict:
         if self._memory is None:
-            return {}
+            return {"apart": True} if request.do == "kernel" else {}    # a kernel may end its process
         if request.keep is not None:
             raise ValueError(f"`{request.label}`: an object that is made under a cap is gone with the call; make it before")
         return {"apart": True, "cap": self._memory}
@@ -208,7 +229,7 @@ class RemoteStudent(Student):
                 self._process.wait_until_ready()
                 self._data_before = data_of(self._process)
             except Died as died:               # nothing of the student's has run: this is ours to mend
-                self.close()
+                self._end()
                 raise CourseError(died.text) from None
             self._load()
 
@@ -249,7 +270,7 @@ class RemoteStudent(Student):
         self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))
 
     def _died(self, died: Died) -> None:
-        self.close()
+        self._end()
         self._kept.clear()
         self._loaded, self._last = False, died
         self._deaths += 1

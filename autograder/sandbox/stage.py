@@ -16,7 +16,7 @@ from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
 WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/counters.py", "checks/executor.py", "checks/failed.py",
-                "checks/fakes.py", "checks/module_access.py", "checks/tracebacks.py", "checks/values.py",
+                "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py", "checks/module_access.py", "checks/tracebacks.py", "checks/values.py",
                 "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py", "sandbox/worker.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent

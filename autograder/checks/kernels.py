@@ -1,0 +1,229 @@
+"""Triton kernels on a CPU: run in Triton's interpreter under a harness, or only compiled for a Hopper GPU.
+
+A process can do one of the two. It interprets if TRITON_INTERPRET=1 was set before triton was imported (in the sandbox:
+a worker of its own, warmed by `interpreting`); otherwise it compiles, which needs no GPU.
+
+The interpreter forgives what a GPU does not, so the harness looks at what it passes over: loads, stores and atomics
+outside the tensors of the launch are refused in words before they happen (they would pass once and crash the next time),
+and programs run in an order drawn from a seed, so that a kernel which leans on its neighbour's result fails. It also
+counts. Like all counts beside a student's code these teach; guards (`buffers`) and sizes decide.
+"""
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from autograder.checks.failed import Failed
+
+HOPPER = ("cuda", 90, 32)
+POINTERS = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64",
+            torch.bool: "*i1", torch.int8: "*i8", torch.uint8: "*u8", torch.int16: "*i16", torch.int32: "*i32",
+            torch.int64: "*i64"}
+MAX_ELEMENTS = 1 << 22       # of all tensors of a launch: the interpreter takes a millisecond a load
+MAX_MESSAGE = 1500
+
+
+def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[tuple[Tensor, Tensor]],
+              seed: int) -> tuple[object, dict[str, int]]:
+    """Call `function`, whose kernels run under the harness; what it returned, and the counts.
+
+    buffers: pairs of a guarded view among the arguments and the memory that it is a view of.
+    """
+    _ready(interpreting=True)
+    harness = Harness(buffers, seed)
+    with harness:
+        try:
+            value = function(*args, **kwargs)
+        except Exception as error:
+            if harness.complaint:
+                raise Failed("unreadable", harness.complaint) from None
+            # The interpreter reports only the text of what happened in a kernel; the cause knows the student's line.
+            raise (error.__cause__ if type(error).__name__ == "InterpreterError" and error.__cause__ else error)
+    if harness.complaint:        # the student's code swallowed it
+        raise Failed("unreadable", harness.complaint)
+    if not harness.programs:
+        raise Failed("unreadable", "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.")
+    return value, {"programs": harness.programs, "read": harness.read, "written": harness.written,
+                   "loads": harness.loads, "stores": harness.stores, "operations": harness.operations}
+
+
+class Harness:
+    """Wraps the interpreter inside a `with` block. Counts: programs, loads, stores, bytes read and written, and
+    operations of `tl.dot`. `complaint` is the sentence about the first stray, or ""."""
+
+    def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
+        self.programs = self.read = self.written = self.loads = self.stores = self.operations = 0
+        self.complaint = ""
+        self._guarded = {memory.untyped_storage().data_ptr(): view for view, memory in buffers}
+        self._order, self._random = {}, random.Random(seed)
+        self._names: list[tuple[str, np.ndarray]] = []
+
+    def __enter__(self) -> "Harness":
+        from triton.runtime import interpreter
+        builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
+        wrappers = [(builder, "create_masked_load", self._load), (builder, "create_masked_store", self._store),
+                    (builder, "create_atomic_rmw", self._atomic_rmw), (builder, "create_atomic_cas", self._atomic_cas),
+                    (builder, "create_dot", self._dot), (builder, "set_grid_dim", self._set_grid),
+                    (builder, "set_grid_idx", self._set_place), (executor, "_init_args_hst", self._begin)]
+        self._undo = [(owner, name, getattr(owner, name)) for owner, name, _ in wrappers]
+        for owner, name, ours in wrappers:
+            setattr(owner, name, self._wrapped(ours, getattr(owner, name)))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for owner, name, original in self._undo:
+            setattr(owner, name, original)
+
+    @staticmethod
+    def _wrapped(ours: Callable, original: Callable) -> Callable:
+        return lambda builder, *args, **kwargs: ours(lambda *a, **k: original(builder, *a, **k), *args, **kwargs)
+
+    def _load(self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any) -> Any:
+        self._inside("tl.load reads", pointers, mask)
+        loaded = original(pointers, mask, *others, **named)
+        self.loads += 1
+        self.read += int(mask.data.sum()) * loaded.data.itemsize
+        return loaded
+
+    def _store(self, original: Callable, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any) -> Any:
+        self._inside("tl.store writes", pointers, mask)
+        self.stores += 1
+        self.written += int(mask.data.sum()) * value.data.itemsize
+        return original(pointers, value, mask, *others, **named)
+
+    def _atomic_rmw(self, original: Callable, kind: Any, pointers: Any, value: Any, mask: Any, *others: Any) -> Any:
+        self._inside("an atomic operation changes", pointers, mask)
+        return original(kind, pointers, value, mask, *others)
+
+    def _atomic_cas(self, original: Callable, pointers: Any, *others: Any) -> Any:
+        self._inside("an atomic operation changes", pointers, None)
+        return original(pointers, *others)
+
+    def _dot(self, original: Callable, a: Any, b: Any, *others: Any) -> Any:
+        self.operations += 2 * a.data.size * b.data.shape[-1]
+        return original(a, b, *others)
+
+    def _set_grid(self, original: Callable, *size: int) -> None:
+        original(*size)
+        places = [(x, y, z) for x in range(size[0]) for y in range(size[1]) for z in range(size[2])]
+        shuffled = self._random.sample(places, len(places))
+        self._order = dict(zip(places, shuffled))
+
+    def _set_place(self, original: Callable, *place: int) -> None:
+        self._place = self._order[place]
+        self.programs += 1
+        original(*self._place)
+
+    def _begin(self, original: Callable, args: Any, named: Any) -> Any:
+        """A launch begins: note which addresses belong to its tensors."""
+        on_host, named_on_host = original(args, named)
+        self._names = [(name, self._addresses(tensor)) for name, tensor in
+                       [*((f"argument {i + 1}", one) for i, one in enumerate(on_host)), *named_on_host.items()]
+                       if isinstance(tensor, Tensor)]
+        if sum(len(found) for _, found in self._names) > MAX_ELEMENTS:
+            raise Failed("unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers.")
+        return on_host, named_on_host
+
+    def _addresses(self, tensor: Tensor) -> np.ndarray:
+        """Sorted addresses of what a kernel may touch through a tensor: a guarded view's own numbers, or all of its memory."""
+        storage = tensor.untyped_storage()
+        view = self._guarded.get(storage.data_ptr())
+        if view is None:
+            return storage.data_ptr() + np.arange(0, storage.nbytes(), tensor.element_size(), dtype=np.int64)
+        places = torch.zeros(view.shape, dtype=torch.int64) + view.storage_offset()
+        for dim, (size, stride) in enumerate(zip(view.shape, view.stride())):
+            places += (torch.arange(size) * stride).reshape([-1 if d == dim else 1 for d in range(view.dim())])
+        return np.sort(storage.data_ptr() + places.flatten().numpy() * view.element_size())
+
+    def _inside(self, what: str, pointers: Any, mask: Any) -> None:
+        chosen = pointers.data if mask is None else pointers.data[np.broadcast_to(mask.data, pointers.data.shape)]
+        addresses = chosen.astype(np.int64).reshape(-1)
+        known = np.zeros(addresses.shape, dtype=bool)
+        for _, allowed in self._names:
+            known |= np.isin(addresses, allowed, assume_unique=False)
+        if known.all():
+            return
+        stray = addresses[~known]
+        self.complaint = self.complaint or (
+            f"{what} {len(stray)} of {len(addresses)} numbers outside {self._nearest(int(stray[0]))}, in program "
+            f"{self._place}. Mask what lies beyond the end, and look at the offsets.")
+        raise IndexError(self.complaint)
+
+    def _nearest(self, address: int) -> str:
+        known = [(min(abs(address - int(allowed[0])), abs(address - int(allowed[-1]))), name)
+                 for name, allowed in self._names if len(allowed)]
+        return f"the tensors of the launch, nearest to {min(known)[1]}" if known else "any tensor"
+
+
+def compile_for_hopper(function: Callable, args: tuple, kwargs: dict) -> list[dict[str, object]]:
+    """Call `function`, but compile each kernel that it launches for sm_90 in place of running it.
+
+    A list of {"kernel", "shared" (bytes), "warps"}, one for each launch. Raises Failed with what Triton says of a kernel
+    that does not compile.
+    """
+    _ready(interpreting=False)
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    from triton.runtime.jit import JITFunction, KernelInterface
+    made: list[dict[str, object]] = []
+
+    def launch(kernel: Any, grid: object) -> Callable:
+        def compile_one(*positional: object, **named: object) -> None:
+            import triton
+            arguments = dict(zip([one.name for one in kernel.params], positional)) | named
+            signature, constants, aligned = {}, {}, {}
+            for place, parameter in enumerate(kernel.params):
+                value = arguments.pop(parameter.name, parameter.default)
+                if parameter.is_constexpr or (type(value) is int and value == 1):
+                    signature[parameter.name], constants[parameter.name] = "constexpr", value
+                    continue
+                signature[parameter.name] = _kind(parameter.name, value)
+                if isinstance(value, Tensor) or type(value) is int and value % 16 == 0:
+                    aligned[(place,)] = [["tt.divisibility", 16]]
+            options = {name: arguments[name] for name in ("num_warps", "num_stages") if name in arguments}
+            try:
+                done = triton.compile(ASTSource(kernel, signature, constants, aligned), target=GPUTarget(*HOPPER),
+                                      options=options)
+            except Exception as error:
+                said = str(error).strip()
+                raise Failed("unreadable", f"`{kernel.__name__}` runs in the interpreter, but does not compile for a GPU: "
+                                           f"{said[-MAX_MESSAGE:]}") from None
+            made.append({"kernel": kernel.__name__, "shared": int(done.metadata.shared), "warps": int(done.metadata.num_warps)})
+        return compile_one
+
+    JITFunction.__getitem__ = launch
+    try:
+        function(*args, **kwargs)
+    finally:
+        JITFunction.__getitem__ = KernelInterface.__getitem__
+    if not made:
+        raise Failed("unreadable", "No kernel was launched, so there is nothing to compile.")
+    return made
+
+
+def _kind(name: str, value: object) -> str:
+    """What Triton calls the type of an argument."""
+    if isinstance(value, Tensor) and value.dtype in POINTERS:
+        return POINTERS[value.dtype]
+    if type(value) in (bool, int, float):
+        return {bool: "i1", float: "fp32"}.get(type(value)) or ("i32" if abs(value) < 2**31 else "i64")
+    raise Failed("unreadable", f"`{name}` is {type(value).__name__}; a kernel takes tensors and numbers.")
+
+
+def _ready(interpreting: bool) -> None:
+    """Whether this process can do what is asked of it. Raises Failed with the remedy."""
+    if "triton" not in sys.modules:
+        try:
+            import triton  # noqa: F401
+        except ImportError:
+            raise Failed("missing", "Triton is not installed here; it has wheels for Linux only. These checks run on "
+                                    "Linux, and in grading.") from None
+    from triton import knobs
+    if bool(knobs.runtime.interpret) != interpreting:
+        raise Failed("missing", "Kernels run here in Triton's interpreter: set os.environ[\"TRITON_INTERPRET\"] = \"1\" in "
+                                "the first cell, before triton is imported, and restart the kernel." if interpreting else
+                     "A process that interprets kernels cannot compile them.")

@@ -1,0 +1,177 @@
+"""A student's Triton kernels: interpreted under a harness, in the sandbox and in a process of their own, and compiled."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from autograder.checks.buffers import Buffer
+from autograder.checks.student import LocalStudent, StudentError
+from autograder.sandbox import Cell, Limits, open_student
+
+pytestmark = pytest.mark.sandbox
+pytest.importorskip("triton", reason="Triton has wheels for Linux only")
+NOTEBOOK = '''
+import torch, triton, triton.language as tl
+
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+
+@triton.jit
+def no_mask(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets) + tl.load(y + offsets))
+
+@triton.jit
+def mask_on_load_only(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside))
+
+@triton.jit
+def always_first(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+
+@triton.jit
+def chained(x, out, n, BLOCK: tl.constexpr):         # a running sum that trusts the program before it
+    i = tl.program_id(0)
+    before = tl.load(out + i - 1, mask=i > 0, other=0.0)
+    tl.store(out + i, before + tl.load(x + i))
+
+@triton.jit
+def small_dot(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, 4)
+    a = tl.load(x + i[:, None] * 4 + i[None, :])
+    tl.store(out + i[:, None] * 4 + i[None, :], tl.dot(a, tl.load(y + i[:, None] * 4 + i[None, :])))
+
+@triton.jit
+def raises(x, y, out, n, BLOCK: tl.constexpr):
+    tl.store(out, nowhere)
+
+def start(kernel, x, y, out, block):
+    kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
+def add(x, y, out, block): start(add_kernel, x, y, out, block)
+def add_no_mask(x, y, out, block): start(no_mask, x, y, out, block)
+def add_half_masked(x, y, out, block): start(mask_on_load_only, x, y, out, block)
+def add_first(x, y, out, block): start(always_first, x, y, out, block)
+def add_raises(x, y, out, block): start(raises, x, y, out, block)
+def dot4(x, y, out, block): small_dot[(1,)](x, y, out, 4, BLOCK=4)
+def add_in_torch(x, y, out, block): out.copy_(x + y)
+def add_hides(x, y, out, block):
+    try: start(no_mask, x, y, out, block)
+    except Exception: out.copy_(x + y)
+def running(x, out): chained[(len(x),)](x, out, len(x), BLOCK=1)
+def crashes(x):
+    import ctypes
+    ctypes.string_at(0)
+'''
+CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_hides", "running"]
+
+
+def outcomes(student) -> dict[str, list]:
+    """What a check sees of every kernel, in a form that JSON can carry."""
+    found = {}
+    for name in CALLS:
+        student.new_stage()
+        x, y = torch.arange(16.0), torch.ones(16)
+        if name == "running":
+            args = (x[:6], Buffer(torch.zeros(6)))
+        elif name == "dot4":
+            args = (x, y, Buffer(torch.zeros(16)), 4)
+        else:
+            args = (x[:10].clone(), y[:10].clone(), Buffer(torch.zeros(10), guard=32), 8)
+        try:
+            after = student.kernel(name, *args, seed=3)
+            out = next(one for one in after.args if isinstance(one, Buffer))
+            found[name] = [out.values.tolist(), out.strays, dict(sorted(after.counted.items()))]
+        except StudentError as error:
+            found[name] = [error.kind, error.text.split("\n")[-1]]
+    return found
+
+
+SCRIPT = """
+import json, os, sys
+os.environ["TRITON_INTERPRET"] = "1"
+import linecache
+from tests.autograder.sandbox import test_kernels as tests
+from autograder.checks.student import LocalStudent
+linecache.cache["cell"] = (1, None, tests.NOTEBOOK.splitlines(keepends=True), "cell")
+namespace = {"__name__": "notebook"}
+exec(compile(tests.NOTEBOOK, "cell", "exec"), namespace)
+print(json.dumps(tests.outcomes(LocalStudent(namespace))))
+"""
+
+
+@pytest.fixture(scope="module")
+def sandboxed():
+    with open_student([Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=120, total_seconds=900)) as student:
+        assert student.cell_errors == []
+        yield student
+
+
+@pytest.fixture(scope="module")
+def found(sandboxed):
+    return outcomes(sandboxed)
+
+
+def test_a_right_kernel_passes_and_is_counted(found):
+    values, strays, counted = found["add"]
+    assert values == [i + 1 for i in range(10)] and strays == 0
+    assert counted == {"programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "operations": 0}
+
+
+def test_a_stray_is_refused_in_words_before_it_happens(found):
+    kind, text = found["add_no_mask"]
+    assert kind == "unreadable" and "tl.load reads 6 of 8 numbers outside" in text and "argument 1" in text
+    assert "in program (1, 0, 0)" in text
+    assert "tl.store writes 6 of 8 numbers outside" in found["add_half_masked"][1]
+    assert "tl.load reads 6 of 8" in found["add_hides"][1]
+
+
+def test_wrong_kernels_are_told_apart(found):
+    assert found["add_first"][0] == [1.0, 2, 3, 4, 5, 6, 7, 8, 0, 0]
+    assert found["add_raises"][0] == "error" and "nowhere" in found["add_raises"][1]
+    assert found["add_in_torch"][0] == "unreadable" and "No kernel was launched" in found["add_in_torch"][1]
+    assert found["dot4"][2]["operations"] == 2 * 4 ** 3
+
+
+def test_programs_run_in_another_order_so_that_a_chain_breaks(found):
+    assert found["running"][0] != [0.0, 1, 3, 6, 10, 15]
+
+
+def test_a_process_of_their_own_gives_what_the_sandbox_gives(found):
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    at_home = json.loads(done.stdout.splitlines()[-1])
+    assert at_home == json.loads(json.dumps(found))
+
+
+def test_a_crash_in_a_kernel_ends_its_child_and_not_the_worker(sandboxed):
+    sandboxed.new_stage()
+    with pytest.raises(StudentError, match="ended by SIGSEGV"):
+        sandboxed.kernel("crashes", torch.ones(1))
+    assert sandboxed.kernel("add", torch.ones(4), torch.ones(4), Buffer(torch.zeros(4)), 4).args[2].values.sum() == 8
+
+
+def test_a_kernel_that_a_gpu_can_have_compiles_and_one_that_it_cannot_is_named(sandboxed):
+    sandboxed.new_stage()
+    x = torch.ones(100)
+    made = sandboxed.compiles("add", x, x, x, 64)
+    assert [one["kernel"] for one in made] == ["add_kernel"] and made[0]["warps"] == 4
+    with pytest.raises(StudentError) as caught:
+        sandboxed.compiles("dot4", x, x, x, 4)
+    assert caught.value.kind == "unreadable" and "`small_dot` runs in the interpreter, but does not compile" in caught.value.text
+
+
+def test_a_notebook_that_does_not_interpret_is_told_how():
+    namespace = {}
+    exec("def add(x): return x", namespace)
+    with pytest.raises(StudentError, match="TRITON_INTERPRET"):
+        LocalStudent(namespace).kernel("add", torch.ones(2))
