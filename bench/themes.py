@@ -32,8 +32,8 @@ OPTIONS = {
 SIDES = {  # where each theme puts the parts that are asked about
     "own": {"menu": "#menu-button", "nav": "#book-nav", "sections": "#on-page", "copy": ".copy", "result": "#search-results li",
             "excerpt": "#search-results .excerpt", "theme": "#theme-button", "pop": "[role=tooltip]"},
-    "library": {"menu": ".primary-toggle", "nav": "#pst-primary-sidebar", "sections": "#pst-secondary-sidebar .page-toc",
-                "copy": "button.copybtn", "result": "#search-results ul.search > li", "excerpt": "#search-results p.context",
+    "library": {"menu": ".primary-toggle", "nav": "#pst-primary-sidebar", "sections": "#pst-secondary-sidebar nav.page-toc",
+                "copy": "button.copybtn", "result": "#search-results ul.search > li", "excerpt": "#search-results li p.context",
                 "theme": ".theme-switch-button", "pop": "[role=tooltip]"},
 }
 OWN_LINES = ["book/_ext/course_theme.py", "book/_ext/word2serve/*.html", "book/assets/course.css", "book/assets/course.js",
@@ -50,6 +50,10 @@ def build_library(work: Path) -> Path:
     sphinx = config["sphinx"]
     sphinx["extra_extensions"] = [*sphinx.get("extra_extensions", []), "library_theme"]
     sphinx["local_extensions"] = {name: str(work / "book" / "_ext") for name in sphinx["local_extensions"] if name != "course_theme"}
+    sphinx["local_extensions"] = {name: where for name, where in sphinx["local_extensions"].items()
+                                  if name not in ("notes", "search_texts")}  # the library brings its own search
+    sphinx["config"] = {key: value for key, value in sphinx["config"].items()
+                        if key not in ("w2s_report_address", "html_additional_pages")}
     sphinx["config"] |= {"html_theme": "pydata_sphinx_theme", "html_theme_options": OPTIONS,
                          "html_sidebars": {"**": ["sidebar-nav-bs"]},
                          "html_css_files": ["palette.css", "figures/figures.css", "library.css"]}
@@ -104,12 +108,12 @@ def probe(browser, html: Path, at: dict[str, str]) -> dict:
     """The features that readers asked for, each tried as a reader would, under file://."""
     def open_page(name, size="1440", **settings):
         page = browser.new_context(viewport=SIZES[size], offline=True, **settings).new_page()
-        page.goto((html / name).as_uri(), wait_until="load")
+        page.goto(f"{html.as_uri()}/{name}", wait_until="load")
         return page
 
     chapter = "01-static-embeddings/word2vec.html"
     found = {}
-    page = open_page("search.html?q=softmax")
+    page = open_page("search.html?q=vectors")
     page.wait_for_timeout(3000)
     found["search results under file://"] = page.locator(at["result"]).count()
     found["search excerpts under file://"] = page.locator(at["excerpt"]).count()
@@ -136,7 +140,8 @@ def probe(browser, html: Path, at: dict[str, str]) -> dict:
     found["frame hidden in print"] = not page.locator(at["nav"]).is_visible()
     page = open_page(chapter, "390")
     page.evaluate("window.scrollTo({top: 1500, behavior: 'instant'})")
-    page.locator(at["menu"]).click()
+    box = page.locator(at["menu"]).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(500)
     found["contents open on a phone"] = page.locator(f"{at['nav']} a").first.is_visible()
     page.keyboard.press("Escape")

@@ -16,7 +16,8 @@ from sphinx.util.fileutil import copy_asset
 from sphinx.writers.html5 import HTML5Translator
 
 from course.book import cache as book_cache
-from course.book.page_notebooks import to_notebook
+from course.book.build import read_page
+from course.book.page_notebooks import glued_by, to_notebook
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -134,13 +135,18 @@ def copy_mathjax(app):
 def write_notebooks(app):
     """Write each executable page as a notebook without outputs, for readers who want to run it."""
     import nbformat
+    from jupyter_cache import get_cache
+    runs = get_cache(str(book_cache.cache_path(ROOT)))
     for docname in sorted(app.env.found_docs):
         name = _notebook_name(app, docname)
         if name:
             source, target = Path(app.srcdir, f"{docname}.md"), Path(app.outdir, name)
-            if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                nbformat.write(to_notebook(source, Path(app.srcdir)), target)
+            try:
+                glued = glued_by(runs.merge_match_into_notebook(read_page(source))[1])
+            except KeyError:  # a build that runs nothing
+                glued = {}
+            target.parent.mkdir(parents=True, exist_ok=True)
+            nbformat.write(to_notebook(source, Path(app.srcdir), glued), target)
 
 
 def finish(app, error):

@@ -15,21 +15,26 @@ import yaml
 
 DROPPED = {"tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
 ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards"}
+LAYOUT = {"div", "grid", "tab-set"}
+WITHOUT_TITLE = {"card", "grid-item", "grid-item-card", "epigraph", "container"}
 CODE = {"code", "code-block", "sourcecode", "prompt"}
-ROLE = re.compile(r"\{([a-z][\w:.-]*)\}(`+)(.+?)\2", re.S)
+ROLE_OR_CODE = re.compile(r"\{([a-z][\w:.-]*)\}(`+)(.+?)\2|(`+)(?!`).+?(?<!`)\4(?!`)", re.S)
 PAGE_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|mailto:)([^)\s]*?)(?:\.md)?(#[^)\s]*)?\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\((?!https?:|data:|attachment:)([^)\s]+)\)")
 ATTRIBUTES = re.compile(r"^\s*\{[.#][^}]*\}\s*$|(?<=[\])`*])\{[.#][^}`]*\}", re.M)
 OPTION = re.compile(r":([\w-]+):\s*(.*)")
 
 
-def to_notebook(source: Path, book: Path):
-    """The page `source` of the folder `book` as a notebook without outputs. Ids of cells depend on their number only."""
+def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
+    """The page `source` of the folder `book` as a notebook without outputs. Ids of cells depend on their number only.
+
+    glued: the values that the page's run glued, by name, as text; they take the place of `{glue:text}` roles.
+    """
     import jupytext
     from nbformat.v4 import new_markdown_cell
 
     notebook = jupytext.read(source, fmt="md:myst")
-    page = _Page(source, book)
+    page = _Page(source, book, glued or {})
     cells = [new_markdown_cell(f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells import the course's "
                                "own packages: run `make course` in the course's folder and open the notebook with its "
                                "`.venv/bin/jupyter lab`.")]
@@ -59,8 +64,8 @@ def to_notebook(source: Path, book: Path):
 class _Page:
     """One page on its way: what it cites, and the pictures of the cell at hand."""
 
-    def __init__(self, source: Path, book: Path):
-        self.source, self.book = source, book
+    def __init__(self, source: Path, book: Path, glued: dict[str, str]):
+        self.source, self.book, self.glued = source, book, glued
         self.cited, self.attachments = [], {}
 
     @property
@@ -112,12 +117,14 @@ class _Page:
         if name in ("figure", "image"):
             picture = self.inline(f"![{options.get('alt', '')}]({argument})")
             return picture + (f"\n\n{self.plain(body)}" if body.strip() else "")
-        title = self.inline(argument) or ("" if name in ("div", "grid", "tab-set", "card", "epigraph") else name.split(":")[-1].capitalize())
-        if "page-card" in options.get("class", ""):
+        title = self.inline(argument) or name.split(":")[-1].capitalize()
+        if name in LAYOUT or name in WITHOUT_TITLE and not argument or "page-card" in options.get("class", ""):
             title = ""
         inner = self.plain(body).strip()
         if not inner:
             return f"*{title}: on this page of the book.*" if title else ""
+        if name in LAYOUT:
+            return inner
         return "\n".join(f"> {line}".rstrip() for line in (f"**{title}**\n\n{inner}" if title else inner).split("\n"))
 
     def included(self, argument: str, options: dict[str, str]) -> str:
@@ -130,13 +137,16 @@ class _Page:
 
     def inline(self, text: str) -> str:
         """Roles, links between pages, pictures and attributes of running text; code spans stay as they are."""
-        text = ROLE.sub(lambda match: self.role(match[1], match[3]), text)
-        pieces = re.split(r"(`+[^`]*`+)", text)
-        for k in range(0, len(pieces), 2):
-            piece = ATTRIBUTES.sub("", pieces[k])
-            piece = PICTURE.sub(lambda match: self.picture(match[1], match[2]), piece)
-            pieces[k] = PAGE_LINK.sub(self.link, piece)
-        return "".join(pieces)
+        out, at = [], 0
+        for found in ROLE_OR_CODE.finditer(text):
+            out += [self.around(text[at:found.start()]), self.role(found[1], found[3]) if found[1] else found[0]]
+            at = found.end()
+        return "".join([*out, self.around(text[at:])])
+
+    def around(self, text: str) -> str:
+        """Running text between roles and code spans."""
+        text = PICTURE.sub(lambda match: self.picture(match[1], match[2]), ATTRIBUTES.sub("", text))
+        return PAGE_LINK.sub(self.link, text)
 
     def role(self, name: str, content: str) -> str:
         """The words that a role shows."""
@@ -146,6 +156,9 @@ class _Page:
             self.cited += [key for key in keys if key in self.entries and key not in self.cited]
             labels = "; ".join(_label(self.entries[key]) if key in self.entries else key for key in keys)
             return labels if name in ("cite:t", "cite:ct") else f"({labels})"
+        if name.startswith("glue"):
+            key, _, form = content.partition(":")
+            return _formatted(self.glued.get(key, "…"), form)
         if name == "math":
             return f"${content}$"
         if name in ("sub", "sup", "subscript", "superscript"):
@@ -167,6 +180,21 @@ class _Page:
         kind = mimetypes.guess_type(path.name)[0] or "image/png"
         self.attachments[path.name] = {kind: base64.b64encode(path.read_bytes()).decode()}
         return f"![{alt}](attachment:{path.name})"
+
+
+def glued_by(notebook) -> dict[str, str]:
+    """What the cells of an executed notebook glued: name -> plain text."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return {output.metadata["scrapbook"]["name"]: next((text for kind, text in output.data.items() if kind.endswith("text/plain")), "")
+            for output in outputs if "scrapbook" in output.get("metadata", {})}
+
+
+def _formatted(text, form):
+    """`text` in Python's format `form` if it is a number, as myst-nb does."""
+    try:
+        return format(float(text) if re.search(r"[.e]", text) else int(text), form)
+    except ValueError:
+        return text.strip("'")
 
 
 @lru_cache(maxsize=1)
