@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import yaml
 
-DROPPED = {"tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
+DROPPED = {"calibration", "tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
 ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards"}
 LAYOUT = {"div", "grid", "tab-set"}
 WITHOUT_TITLE = {"card", "grid-item", "grid-item-card", "epigraph", "container"}
@@ -108,6 +108,9 @@ class _Page:
             return ""
         if name in ON_PAGE:
             return f"*{ON_PAGE[name]} can be answered on this page of the book.*"
+        if name == "predict":
+            choices = "\n\nChoose: " + " or ".join(map(str.strip, options["choose"].split("|"))) + "." if "choose" in options else ""
+            argument, body = "Predict, before you run the next cell", body.strip() + choices
         if name == "literalinclude":
             return f"```{options.get('language', 'python')}\n{self.included(argument, options)}```"
         if name in CODE:

@@ -61,6 +61,8 @@ def test_a_page_becomes_a_valid_notebook_of_plain_markdown(path):
     ("(here)=\n## Part\n\n% a comment\n\nText.", "## Part\n\nText."),
     ("::::{grid} 2\n:::{card} One\nInside.\n:::\n::::", "> **One**\n>\n> Inside."),
     ("```{quiz} questions.yml\n:only: x\n```", "*The quiz can be answered on this page of the book.*"),
+    ("```{predict} pairs\n:choose: up | down\nWhich way?\n```",
+     "> **Predict, before you run the next cell**\n>\n> Which way?\n>\n> Choose: up or down."),
     ("[outside](https://example.invalid/a.md) stays", "[outside](https://example.invalid/a.md) stays"),
 ])
 def test_each_piece_of_myst_becomes_plain_markdown(page, source, plain):

@@ -85,15 +85,6 @@ def test_the_first_tab_stop_skips_to_the_text(reader):
     assert page.evaluate("document.activeElement.id") == "content"
 
 
-def test_the_search_finds_a_page_without_a_server(reader):
-    page = reader("intro")
-    page.locator("#top-search").fill("embeddings")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#search-results a")
-    assert any("01-static-embeddings" in link.get_attribute("href") for link in page.locator("#search-results a").all())
-    assert page.heard.complaints == []
-
-
 def test_without_scripts_the_contents_are_reachable_on_a_phone(reader):
     page = reader("intro", size="phone", java_script_enabled=False)
     page.get_by_role("link", name="Contents").click()

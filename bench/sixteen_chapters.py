@@ -1,0 +1,151 @@
+"""A book of sixteen chapters, made of chapter 1 copied and varied: what building, navigation, search and pages cost.
+
+Each copy differs from the others in every code cell and every heading, so that neither the cache of executed pages nor
+Sphinx serves one twice. The pages run for real. Seconds are of the machine as it was; CPU seconds are what is counted
+on, because other work on the machine stretches the former and hardly the latter.
+
+    python bench/sixteen_chapters.py                 # all of it: copies, cold build, unchanged build, one edited page
+    python bench/sixteen_chapters.py --run 3         # run the pages of three copies, take the others' outputs from the first
+"""
+import argparse
+import gzip
+import json
+import re
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+from record import save
+
+from course.book import build, cache
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTER = "01-static-embeddings"
+PLAN = 8 * 60   # seconds on two cores, the plan for the whole book
+
+
+def make_book(work: Path, copies: int) -> list[str]:
+    """The course in `work` with `copies` chapters; the names of their folders."""
+    shutil.copytree(ROOT, work, symlinks=True, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("_build", ".git", ".venv", "tests", "__pycache__", ".pytest_cache"))
+    names = [CHAPTER, *(f"{number:02}-copy" for number in range(2, copies + 1))]
+    for number, name in enumerate(names[1:], 2):
+        shutil.copytree(ROOT / "book" / CHAPTER, work / "book" / name)
+        for page in sorted((work / "book" / name).glob("*.md")):
+            page.write_text(varied(page.read_text(encoding="utf-8"), number), encoding="utf-8")
+    toc = yaml.safe_load((work / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    part = next(part for part in toc["parts"] if any(CHAPTER in str(entry) for entry in part["chapters"]))
+    place = next(k for k, entry in enumerate(part["chapters"]) if CHAPTER in entry["file"])
+    for number, name in enumerate(names[1:], 2):
+        entry = json.loads(json.dumps(part["chapters"][place]).replace(CHAPTER, name))
+        part["chapters"].insert(place + number - 1, {**entry, "title": f"Chapter {number}"})
+    (work / "book" / "_toc.yml").write_text(yaml.safe_dump(toc, sort_keys=False), encoding="utf-8")
+    return names
+
+
+def varied(text: str, number: int) -> str:
+    """A page whose code cells and headings differ from those of every other copy, and whose labels are its own."""
+    text = re.sub(r"^(```\{code-cell\}[^\n]*\n(?:(?::[^\n]*|---.*?---)\n)*)", rf"\g<1># chapter {number}\n", text, flags=re.M)
+    text = re.sub(r"^(#{1,6} .+)$", lambda found: found[1] if found[1].startswith("# chapter") else f"{found[1]} ({number})",
+                  text, flags=re.M)
+    text = re.sub(rf"\b{CHAPTER}/", f"{number:02}-copy/", text)
+    return re.sub(r"^\(([\w-]+)\)=$", rf"(\1-{number})=", text, flags=re.M)
+
+
+def used() -> float:
+    """CPU seconds of this process and of the finished ones that it started."""
+    return sum(part.ru_utime + part.ru_stime for part in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+def timed(what, *args):
+    """(seconds, CPU seconds, result)."""
+    wall, cpu = time.monotonic(), used()
+    result = what(*args)
+    return round(time.monotonic() - wall, 1), round(used() - cpu, 1), result
+
+
+def lend_outputs(work: Path, names: list[str], run: int) -> int:
+    """Give the copies after the first `run` the outputs of the first chapter's pages; how many pages that was."""
+    from jupyter_cache import get_cache
+    from jupyter_cache.base import CacheBundleIn
+    kept, lent = get_cache(str(cache.cache_path(work))), 0
+    for name in names[run:]:
+        for path in sorted((work / "book" / name).glob("*.md")):
+            notebook, first = build.read_page(path), build.read_page(work / "book" / CHAPTER / path.name)
+            if notebook is None:
+                continue
+            record = kept.match_cache_notebook(first)
+            done = kept.merge_match_into_notebook(first)[1]
+            codes = [cell for cell in done.cells if cell.cell_type == "code"]
+            for cell, source in zip((cell for cell in notebook.cells if cell.cell_type == "code"), codes, strict=True):
+                cell.outputs, cell.execution_count = source.outputs, source.execution_count
+            kept.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data=record.data), check_validity=False, overwrite=True)
+            lent += 1
+    return lent
+
+
+def measure(html: Path, names: list[str]) -> dict:
+    """What the built book weighs: pages, links of the navigation, search, a page with all that it loads."""
+    pages = sorted(path for path in html.rglob("*.html"))
+    text = (html / CHAPTER / "index.html").read_text(encoding="utf-8")
+    nav = text[text.index('id="book-nav"'):text.index("</nav>", text.index('id="book-nav"'))]
+    search = (html / "search-texts.js").read_bytes()
+    sizes = [path.stat().st_size / 1e3 for path in pages if path.parent != html]
+    return {"pages": len(pages), "chapters": len(names), "navigation links on a chapter's first page": nav.count("<a "),
+            "search entries": search.count(b"\n[") , "search kB": round(len(search) / 1e3), "search kB gzipped": round(len(gzip.compress(search)) / 1e3),
+            "page kB, median": round(statistics.median(sizes)), "page kB, largest": round(max(sizes)),
+            "all files MB": round(sum(path.stat().st_size for path in html.rglob("*") if path.is_file()) / 1e6, 1)}
+
+
+def main() -> None:
+    """Make, build, build again, edit one page, and write bench/results/sixteen_chapters.json."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--copies", type=int, default=16)
+    parser.add_argument("--run", type=int, help="copies whose pages run; the others take the first one's outputs (default: all)")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--work", type=Path, help="a folder to build in and keep")
+    args = parser.parse_args()
+    run = args.run or args.copies
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (args.work or Path(temporary)).resolve()
+        names = make_book(work, args.copies)
+        result, steps = {}, {}
+        first = [path for name in names[:run] for path in (work / "book" / name).glob("*.md")]
+        others = [path for path in (work / "book").rglob("*.md") if path.parent.parent == work / "book" and path not in first]
+        aside = {path: path.read_text(encoding="utf-8") for path in others}
+        for path in others:
+            path.unlink()
+        wall, cpu, failed = timed(build.execute_pages, work, args.jobs, print)
+        for path, text in aside.items():
+            path.write_text(text, encoding="utf-8")
+        if failed:
+            raise SystemExit("\n".join(failed))
+        ran = sum(build.read_page(path) is not None for path in (work / "book").rglob("*.md")) - (lent := lend_outputs(work, names, run))
+        steps["pages run"] = {"pages": ran, "outputs lent": lent, "seconds": wall, "CPU seconds": cpu, "CPU seconds a page": round(cpu / ran, 2)}
+        wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
+        steps["pages written and checked, cold"] = {"seconds": wall, "CPU seconds": cpu}
+        wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
+        steps["unchanged build"] = {"seconds": wall, "CPU seconds": cpu}
+        page = work / "book" / names[-1] / "index.md"
+        page.write_text(page.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
+        wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
+        steps["one page's words edited"] = {"seconds": wall, "CPU seconds": cpu}
+        result |= measure(work / "_build" / "html", names)
+    all_pages = ran + lent
+    running = all_pages * steps["pages run"]["CPU seconds a page"]
+    writing = steps["pages written and checked, cold"]["CPU seconds"]
+    result["arithmetic"] = (
+        f"{all_pages} pages that run x {steps['pages run']['CPU seconds a page']} CPU seconds / 2 cores = {running / 2:.0f} s; "
+        f"and {writing:.0f} s of one core to write and check them: {running / 2 + writing:.0f} s of the {PLAN} planned. "
+        f"To keep the plan a page may use {2 * (PLAN - writing) / all_pages:.1f} CPU seconds.")
+    print(result["arithmetic"])
+    save("sixteen_chapters", versions=("sphinx", "jupyter-book", "torch"), book=result, steps=steps,
+         note="other work kept the machine busy: trust CPU seconds, not seconds")
+
+
+if __name__ == "__main__":
+    main()

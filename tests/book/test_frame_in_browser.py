@@ -1,0 +1,197 @@
+"""The frame of the book in a browser that has no network: search, notes, navigation, code, print."""
+import re
+import shutil
+
+import pytest
+
+from course.book import pdf
+
+pytestmark = pytest.mark.browser
+PAGE = "01-static-embeddings/counting"
+
+
+def search(page, words):
+    """Search from the header of `page`, as a reader does; the results when they are there."""
+    page.locator("#top-search").fill(words)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=*")
+    page.wait_for_function("document.getElementById('search-progress').textContent !== ''")
+    return page.locator("#search-results > li")
+
+
+def test_the_search_shows_each_place_once_with_the_words_around(reader):
+    page = reader("intro")
+    found = search(page, "window")
+    links = [link.get_attribute("href") for link in page.locator("#search-results a").all()]
+    assert len(links) == found.count() >= 3 and len(set(links)) == len(links)
+    assert all("window" in text.lower() for text in page.locator("#search-results li").all_inner_texts())
+    assert page.locator("#search-results .excerpt mark").count() >= 3
+    boxes = [result.bounding_box() for result in found.all()]
+    assert all(one["y"] + one["height"] <= other["y"] + 1 for one, other in zip(boxes, boxes[1:]))
+    assert page.heard.complaints == []
+
+
+def test_a_glossary_term_is_one_result_and_leads_to_its_entry(reader):
+    page = reader(PAGE)
+    search(page, "alias table")
+    entries = [link for link in page.locator("#search-results a").all() if "glossary.html#" in link.get_attribute("href")]
+    assert [link.inner_text() for link in entries[:1]] == ["alias table"]
+    entries[0].click()
+    page.wait_for_url("**/glossary.html#term-*")
+    assert page.locator(":target").inner_text().startswith("alias table")
+
+
+def test_the_search_forgives_a_slip_and_says_when_it_finds_nothing(reader):
+    page = reader("search")
+    page.locator("#search-input").fill("analagy")
+    page.wait_for_selector("#search-results li")
+    assert "analog" in page.locator("#search-results").inner_text().lower()
+    page.locator("#search-input").fill("zzzzzz")
+    page.wait_for_function("document.getElementById('search-progress').textContent.startsWith('Nothing found')")
+    assert page.locator("#search-results li").count() == 0
+
+
+def cited(page):
+    """The first citation of the page, in view."""
+    link = page.locator("#content a[href*='bibliography.html#']").first
+    link.scroll_into_view_if_needed()
+    return link
+
+
+def test_a_citation_shows_its_reference_on_hover_and_escape_closes_it(reader):
+    page = reader(PAGE)
+    link = cited(page)
+    link.hover()
+    page.wait_for_selector("#note:not([hidden])")
+    year = re.search(r"\d{4}", link.inner_text())[0]
+    assert year in page.locator("#note").inner_text()
+    assert link.get_attribute("aria-describedby") == "note"
+    page.locator("#note").hover()
+    page.wait_for_timeout(400)  # longer than the note waits for a pointer that left
+    assert page.locator("#note").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#note").is_visible()
+    assert page.heard.complaints == []
+
+
+def test_a_note_comes_with_the_keyboard_and_fits_a_phone(reader):
+    page = reader(PAGE, size="phone")
+    link = cited(page)
+    page.keyboard.press("Tab")  # so that focus counts as the keyboard's
+    link.focus()
+    page.wait_for_selector("#note:not([hidden])")
+    box = page.locator("#note").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_on_a_touch_screen_the_first_tap_shows_the_note_and_the_second_follows_the_link(reader):
+    page = reader(PAGE, size="phone", has_touch=True)
+    link = cited(page)
+    link.tap()
+    page.wait_for_selector("#note:not([hidden])")
+    assert "Tap again" in page.locator("#note").inner_text()
+    link.tap()
+    page.wait_for_url("**/bibliography.html#*")
+
+
+def test_the_navigation_shows_the_pages_of_the_open_chapter_only(reader):
+    inside, outside = reader(PAGE), reader("glossary")
+    assert inside.locator("#book-nav a[href='word2vec.html']").count() == 1
+    assert outside.locator("#book-nav a[href*='word2vec.html']").count() == 0
+    assert outside.locator("#book-nav a[href*='01-static-embeddings/index.html']").count() == 1
+
+
+def test_the_sections_stand_at_the_right_on_a_wide_screen_and_in_the_contents_on_a_phone(browser, html):
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.goto((html / f"{PAGE}.html").as_uri())
+    text, sections = page.locator("article").bounding_box(), page.locator("#on-page").bounding_box()
+    assert sections["x"] > text["x"] + text["width"]
+    link = page.locator("#on-page a").nth(2)
+    link.click()
+    page.wait_for_function("document.querySelector('#on-page a[aria-current]') !== null")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert not page.locator("#on-page").is_visible()
+    page.locator("#menu-button").click()
+    assert page.locator("#on-page").is_visible()
+    page.context.close()
+
+
+def test_a_phone_keeps_its_place_behind_the_contents(reader):
+    page = reader(PAGE, size="phone", reduced_motion="reduce")
+    page.evaluate("scrollTo(0, 1500)")
+    page.wait_for_function("scrollY === 1500")
+    box = page.locator("#menu-button").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert page.locator("#book-nav").is_visible()
+    assert page.locator("#book-nav a[aria-current='page']").bounding_box()["y"] < 844
+    page.mouse.wheel(0, 300)
+    page.keyboard.press("Escape")
+    assert page.evaluate("scrollY") == 1500
+    assert page.evaluate("document.activeElement.id") == "menu-button"
+
+
+def test_what_lies_behind_the_contents_is_out_of_reach_and_a_link_closes_them(reader):
+    page = reader(PAGE, size="phone")
+    page.locator("#menu-button").click()
+    assert page.evaluate("document.getElementById('content').inert")
+    page.locator("#on-page a").nth(1).click()
+    assert not page.locator("#book-nav").is_visible()
+    assert not page.evaluate("document.getElementById('content').inert")
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_code_is_as_wide_as_the_text_and_its_copy_button_is_seen(reader, size):
+    page = reader(PAGE, size=size)
+    widths = page.evaluate("""() => [".cell_input div.highlight", "article section > p"].map((query) =>
+        [...document.querySelectorAll(query)].map((box) => Math.round(box.closest("div[class*=highlight-], p").getBoundingClientRect().width)))""")
+    assert len(set(widths[0])) == 1 and abs(widths[0][0] - max(widths[1])) <= 2
+    assert page.locator(".copy").first.evaluate("button => getComputedStyle(button).opacity") == "1"
+
+
+def test_every_page_ends_with_a_link_to_report_an_error(html):
+    for path in [html / "glossary.html", html / f"{PAGE}.html"]:
+        assert "Report an error on this page</a>" in path.read_text(encoding="utf-8")
+
+
+def test_the_exercises_page_offers_the_notebook_that_students_get(html):
+    text = (html / "01-static-embeddings" / "exercises.html").read_text(encoding="utf-8")
+    address = re.search(r'href="([^"]+01-static-embeddings\.ipynb)"', text)[1]
+    given = (html / "01-static-embeddings" / address).resolve().read_bytes()
+    assert given == (html.parents[1] / "exercises" / "01-static-embeddings" / "01-static-embeddings.ipynb").read_bytes()
+
+
+def test_print_shows_the_text_without_the_frame(reader):
+    page = reader(PAGE)
+    page.emulate_media(media="print")
+    for part in (".top", "#book-nav", "#on-page", ".prev-next", ".copy"):
+        assert not page.locator(part).first.is_visible(), part
+    assert page.locator("article h1").is_visible()
+
+
+def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html):
+    from course.book.checks import PageFacts
+    root = html.parents[1]
+    text = pdf.joined(root, html)
+    facts = PageFacts(text)
+    names = [name for name, _ in facts.ids]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+    lost = [url for url, _ in facts.links if url.startswith("#") and url[1:] not in set(names)]
+    lost += [url for url, _ in facts.links + facts.loads if url.startswith("../html/") and not (root / "_build" / "print" / url.split("#")[0]).is_file()]
+    assert lost == []
+    assert text.count('class="printed-page"') == len(pdf.contents(root / "book" / "_toc.yml"))
+
+
+def test_the_book_is_printed_into_one_pdf(html, tmp_path):
+    root = html.parents[1]
+    made = shutil.move(pdf.print_book(root, html), tmp_path / "book.pdf")
+    data = made.read_bytes()
+    assert data.startswith(b"%PDF") and b"/Outlines" in data
+    assert max(map(int, re.findall(rb"/Count (\d+)", data))) >= len(pdf.contents(root / "book" / "_toc.yml"))
+
+
+def test_a_machine_without_a_browser_is_told_what_to_install(html, monkeypatch):
+    from autograder.errors import CourseError
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(CourseError, match="install Chromium"):
+        pdf.print_book(html.parents[1], html)
