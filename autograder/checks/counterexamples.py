@@ -1,0 +1,83 @@
+"""The kind *counterexample*: the student hands in data that break a wrong sentence, and our predicate judges them.
+
+    sentence = "Top-p with p = 0.9 keeps no more tokens than top-k with k = 5."
+    expect_breaks(student.flat_distribution(), holds=lambda p: kept(p, 0.9) <= 5, form=Vector(low=2, high=50),
+                  degenerate={"the probabilities do not add up to 1": lambda p: abs(float(p.sum()) - 1) > 1e-6,
+                              "it breaks the sentence only by a tie": has_tie}, cause="Flat distributions need many tokens.")
+
+The data are looked at in this order: their form, with sizes first, since our code is going to compute with them; what would
+make the example worthless; and only then whether the sentence fails. `margin` guards against examples that break a
+sentence by rounding only: a predicate may return a number, which must be below -margin.
+"""
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from autograder.checks.expect import CheckFailed, expect
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The form of one tensor: its dtype, the least and greatest size of each dimension, and bounds for its values."""
+    sizes: tuple[tuple[int, int], ...]
+    dtype: torch.dtype = torch.float32
+    low: float = -1e6
+    high: float = 1e6
+
+    def check(self, value: object, name: str) -> None:
+        """Raises CheckFailed with what is not as asked."""
+        found = expect(value, name).is_tensor(dtype=self.dtype)
+        if found.dim() != len(self.sizes):
+            raise CheckFailed(f"{name} has {found.dim()} dimensions; {len(self.sizes)} were asked for.")
+        for dim, (size, (least, most)) in enumerate(zip(found.shape, self.sizes)):
+            if not least <= size <= most:
+                raise CheckFailed(f"Dimension {dim} of {name} has size {size}; {least} to {most} were asked for.")
+        expect(found, name).between(self.low, self.high,
+                                    cause=f"{name} should hold numbers from {self.low:g} to {self.high:g}, and no NaN.")
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The form of a list of whole numbers: how many, and from where to where."""
+    count: tuple[int, int]
+    low: int = 0
+    high: int = 1 << 20
+
+    def check(self, value: object, name: str) -> None:
+        """Raises CheckFailed with what is not as asked."""
+        items = expect(value, name).is_a(list)
+        if not self.count[0] <= len(items) <= self.count[1]:
+            raise CheckFailed(f"{name} has {len(items)} items; {self.count[0]} to {self.count[1]} were asked for.")
+        if not all(type(item) is int and self.low <= item <= self.high for item in items):
+            raise CheckFailed(f"{name} should hold whole numbers from {self.low} to {self.high}.")
+
+
+Form = Numbers | Ids | Mapping[str, "Numbers | Ids"]
+
+
+def expect_breaks(data: object, *, holds: Callable[..., bool | float], form: Form,
+                  degenerate: Mapping[str, Callable[..., bool]], cause: str, margin: float = 0.0,
+                  name: str = "Your example") -> None:
+    """The data have the form, are not degenerate, and the sentence that `holds` stands for fails on them.
+
+    form: of one value, or of a dict's values by key, which `holds` and the others then take as keywords. degenerate: from
+    what is wrong with an example ("it is empty") to the predicate that recognises it. Raises CheckFailed.
+    """
+    if isinstance(form, Mapping):
+        found = expect(data, name).is_a(dict)
+        if found.keys() != form.keys():
+            raise CheckFailed(f"{name} should have the keys {', '.join(map(repr, form))}.")
+        for key, one in form.items():
+            one.check(found[key], f"{name}[{key!r}]")
+        ask = lambda predicate: predicate(**found)
+    else:
+        form.check(data, name)
+        ask = lambda predicate: predicate(data)
+    for what, predicate in degenerate.items():
+        if ask(predicate):
+            raise CheckFailed(f"{name} does not count: {what}.")
+    answer = ask(holds)
+    if answer is True or type(answer) is not bool and float(answer) >= -margin:
+        detail = "" if type(answer) is bool else f"it holds by {float(answer):.3g}; at most {-margin:.3g} breaks it clearly"
+        raise CheckFailed(cause, detail or "the sentence is true for your example")
