@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 
 from autograder.checks.exercise import CHAPTERS
 from autograder.checks.protocol import Exercise, exercises_of
+from autograder.checks.short_answer import filled_in
 from autograder.errors import CourseError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,9 +44,14 @@ class Assignment:
     def notebook(self) -> NotebookNode:
         """The file as a notebook, with solutions. Raises CourseError when it cannot be read as one."""
         try:
-            return jupytext.read(self.path, fmt="py:percent")
+            notebook = jupytext.read(self.path, fmt="py:percent")
         except (OSError, ValueError) as error:
             raise CourseError(f"{self.path}: not a percent-format notebook: {error}") from error
+        exercises_of(self.number)          # declares the short answers, whose rubrics belong into cells
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown" and (name := grade_id_of(cell)):
+                cell.source = filled_in(self._id(name.removesuffix("-card")), cell.source)
+        return notebook
 
     @cached_property
     def exercises(self) -> dict[str, Exercise]:

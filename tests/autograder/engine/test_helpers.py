@@ -6,6 +6,7 @@ from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
 from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
 from autograder.checks.expect import CheckFailed
 from autograder.checks.renaming import Renaming
+from autograder.checks.short_answer import Sample, filled_in, short_answer
 from autograder.checks.values import same, visible
 
 
@@ -115,3 +116,27 @@ def test_deep_sameness_looks_at_types_everywhere():
     ("\u0301e", "\\u0301e"), ("日本 Ġthe", "日本 Ġthe"), ("\u202eabc", "\\u202eabc"), ("\ufeffx", "\\ufeffx"), ("\u3000", "\\u3000")])
 def test_what_nobody_can_see_is_written_out(text, shown):
     assert visible(text) == shown
+
+
+ROWS = {"bytes": (1, "Says that text is bytes."), "share": (2, "Compares two corpora."), "price": (1, "Names a price.")}
+SAMPLES = [Sample("Weak", "Tokens are words.", {}, "No row."), Sample("Fair", "Bytes, and one corpus.", {"bytes": 1, "share": 1}, "Half."),
+           Sample("Strong", "All of it.", {"bytes": 1, "share": 2, "price": 1}, "All rows.")]
+
+
+def test_a_short_answer_is_one_call_and_fills_the_card_and_the_graders_cell(fresh_registries):
+    made = short_answer("99.own", points=4, rubric=ROWS, samples=SAMPLES)
+    assert made.kind == "manual" and made.points == 4
+    card = filled_in("99.own", "How?\n\n{{rubric}}")
+    assert "| share | Compares two corpora. | 2 |" in card and "{{" not in card
+    notes = filled_in("99.own", "### BEGIN SOLUTION\n{{samples}}\n### END SOLUTION")
+    assert "**Fair, 2 of 4** (bytes 1 of 1, share 1 of 2, price 0 of 1)." in notes and "*Why*: Half." in notes
+    with pytest.raises(ValueError, match="no `short_answer"):
+        filled_in("99.other", "{{rubric}}")
+
+
+@pytest.mark.parametrize(("points", "samples", "said"), [
+    (5, SAMPLES, "add up to 4"), (4, SAMPLES[1:], "calibrate nothing"), (4, [*SAMPLES[:2], SAMPLES[1]], "calibrate nothing"),
+    (4, [*SAMPLES, Sample("Odd", "x", {"bytes": 2}, "")], "does not give"), (4, [*SAMPLES, Sample("Odd", "x", {"size": 1}, "")], "does not give")])
+def test_a_rubric_that_calibrates_nothing_is_refused(fresh_registries, points, samples, said):
+    with pytest.raises(ValueError, match=said):
+        short_answer("99.own", points=points, rubric=ROWS, samples=samples)
