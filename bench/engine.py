@@ -159,7 +159,7 @@ def waste(block_size: int, count: int = 256) -> float:
         for _ in range(sequence.params.max_tokens):
             total, wasted = wasted_slots(blocks, [sequence])
             held, empty = held + total, empty + wasted
-            sequence.output_ids.append(0)
+            sequence.append(0)
             blocks.grow(sequence, 1)
             blocks.commit(sequence, 1)
         blocks.free(sequence)

@@ -7,6 +7,7 @@ the last one of a sequence is partly empty.
 - Blocks are counted: a fork shares all of its parent's, and who first writes into a shared one copies it.
 - A full block is known by a hash of its tokens and of all before it. A sequence that begins with the same tokens takes
   the same blocks, also after their first owner has gone (vLLM's automatic prefix caching).
+- A model with a sliding window never looks further back: a block behind the window is given up while its sequence runs.
 - A block that nobody holds keeps its content until it is needed. The one that was given up longest ago goes first.
 
 This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
@@ -19,6 +20,7 @@ from collections.abc import Sequence as Ids
 from reference_impl.engine.sequence import Sequence
 
 _ROOT = b"root"
+GIVEN_UP = -1  # in a block table: this block lay behind the window and is another's now
 
 
 class OutOfBlocks(Exception):
@@ -34,16 +36,18 @@ def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
 
 
 class BlockManager:
-    """Who holds which of `num_blocks` blocks of `block_size` tokens.
+    """Who holds which of `num_blocks` blocks of `block_size` tokens. `window`: the model's, None if it sees everything.
 
     `watermark` is the share of blocks that stays free when a new sequence is admitted, so that those that run can
     grow for a while before one must be preempted.
     """
 
-    def __init__(self, num_blocks: int, block_size: int = 16, prefix_caching: bool = True, watermark: float = 0.01):
+    def __init__(self, num_blocks: int, block_size: int = 16, prefix_caching: bool = True, watermark: float = 0.01,
+                 window: int | None = None):
         if num_blocks < 1 or block_size < 1:
             raise ValueError(f"{num_blocks} blocks of {block_size} tokens: give at least one of each")
         self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
+        self.window = window
         self.watermark_blocks = int(watermark * num_blocks)
         self.ref_counts = [0] * num_blocks
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))  # the next to go stands first
@@ -74,6 +78,11 @@ class BlockManager:
         """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
         total = -(-(sequence.num_computed_tokens + num_tokens) // self.block_size)
         return total - len(sequence.block_table) + (self._shared_block(sequence) is not None)
+
+    def has_room(self, sequence: Sequence) -> bool:
+        """Whether the next token has a slot already, in a block of the sequence's own: nothing need be taken."""
+        entry, table = sequence.num_computed_tokens // self.block_size, sequence.block_table
+        return entry < len(table) and self.ref_counts[table[entry]] == 1
 
     def _shared_block(self, sequence: Sequence) -> int | None:
         """Which entry of the block table would be written although another sequence holds the block too."""
@@ -117,9 +126,29 @@ class BlockManager:
 
     def commit(self, sequence: Sequence, num_tokens: int) -> None:
         """The next `num_tokens` tokens are computed: make the blocks that they filled known by their hash."""
-        before = sequence.num_computed_tokens
+        first = sequence.num_computed_tokens // self.block_size
         sequence.num_computed_tokens += num_tokens
-        self._make_known(sequence, before // self.block_size)
+        if sequence.num_computed_tokens // self.block_size > first:
+            self._make_known(sequence, first)
+            self._give_up_behind_window(sequence)
+
+    def _give_up_behind_window(self, sequence: Sequence) -> None:
+        """Let go of blocks that the next token cannot see, and so no later one; the last full block stays, because
+        the next one's hash begins with its own."""
+        if self.window is None:
+            return
+        computed = sequence.num_computed_tokens
+        seen = min((computed - self.window + 1) // self.block_size, computed // self.block_size - 1)
+        while sequence.num_given_up < seen:
+            self._let_go(sequence.block_table[sequence.num_given_up])
+            sequence.block_table[sequence.num_given_up] = GIVEN_UP
+            sequence.num_given_up += 1
+
+    def blocks_for(self, num_tokens: int, chunk: int) -> int:
+        """The most blocks that a sequence of `num_tokens` holds at once, if a step computes at most `chunk` of them."""
+        if self.window is not None:
+            num_tokens = min(num_tokens, self.window + chunk + 2 * self.block_size)
+        return -(-num_tokens // self.block_size)
 
     def _make_known(self, sequence: Sequence, first: int) -> None:
         """Hash the full blocks of a sequence from entry `first` of its table on."""
@@ -137,15 +166,15 @@ class BlockManager:
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """The child shares every block of the parent."""
         child.block_table = list(parent.block_table)
-        for block in child.block_table:
+        for block in child.block_table[child.num_given_up:]:
             self.ref_counts[block] += 1
 
     def free(self, sequence: Sequence) -> None:
         """Give up all blocks, the last first: a long prefix loses its end before its beginning."""
-        for block in reversed(sequence.block_table):
+        for block in reversed(sequence.block_table[sequence.num_given_up:]):
             self._let_go(block)
         sequence.block_table = []
-        sequence.num_computed_tokens = 0
+        sequence.num_computed_tokens = sequence.num_given_up = 0
 
     def shrink(self, sequence: Sequence) -> None:
         """Give up the blocks behind the computed tokens: those of drafts that were refused."""
@@ -186,8 +215,10 @@ class BlockManager:
         """AssertionError unless the counts are what these sequences hold, and every other block is free."""
         held = [0] * self.num_blocks
         for sequence in sequences:
-            assert len(set(sequence.block_table)) == len(sequence.block_table), f"{sequence.id} holds a block twice"
-            for block in sequence.block_table:
+            table = sequence.block_table[sequence.num_given_up:]
+            assert len(set(table)) == len(table), f"{sequence.id} holds a block twice"
+            assert sequence.block_table[:sequence.num_given_up] == [GIVEN_UP] * sequence.num_given_up
+            for block in table:
                 held[block] += 1
         assert held == self.ref_counts, "reference counts are not what the block tables say"
         assert set(self._free) == {block for block, count in enumerate(held) if count == 0}

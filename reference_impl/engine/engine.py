@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner
@@ -48,8 +49,7 @@ class EngineConfig:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """What one step added to one continuation."""
 
     request_id: str
@@ -80,13 +80,14 @@ class Engine:
             raise ValueError(f"max_model_len is {limits.max_model_len}, but the model has "
                              f"{model.config.max_position_embeddings} positions: lower max_model_len")
         self.config, self.tokenizer, self.eos_ids, self.proposer = config, tokenizer, tuple(eos_ids), proposer
-        self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark)
+        self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark,
+                                   getattr(model.config, "sliding_window", None))
         self.scheduler = Scheduler(limits, self.blocks)
         self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks)
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
-        self.num_drafted = self.num_accepted = 0
+        self.num_drafted = self.num_accepted = self.num_preemptions = 0
         self._left: dict[str, int] = {}  # continuations of each request that are not finished
         self._stopping: dict[Sequence, Stopping] = {}
         self._drafts: dict[Sequence, Draft] = {}
@@ -137,13 +138,16 @@ class Engine:
         """Compute one step and return what it added."""
         self._propose()
         step = self.scheduler.schedule()
-        rows = []
-        for item, logits in zip(step.scheduled, self.runner.run(step), strict=True):
-            self.blocks.commit(item.sequence, item.num_tokens - item.num_drafts)
-            if logits is not None:
-                rows += [(sequence, logits) for sequence in [item.sequence, *self._fork(item.sequence)]]
+        logits, spans = self.runner.run(step)
+        rows: list[tuple[Sequence, range]] = []
+        for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, spans, strict=True):
+            self.blocks.commit(sequence, num_tokens - num_drafts)
+            if span:
+                rows.append((sequence, span))
+                if sequence.num_forks:
+                    rows += [(child, span) for child in self._fork(sequence)]
         outputs, finished = [], []
-        for (sequence, _), tokens in zip(rows, self.sampling.choose(rows, self._drafts), strict=True):
+        for (sequence, _), tokens in zip(rows, self.sampling.choose(logits, rows, self._drafts), strict=True):
             output = self._advance(sequence, tokens)
             outputs.append(output)
             if output.finish_reason is not None:
@@ -153,6 +157,7 @@ class Engine:
                 if not self._left[sequence.request_id]:
                     del self._left[sequence.request_id]
                 finished.append(sequence)
+        self.num_preemptions += len(step.preempted)
         self.trace.record(step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
         return outputs
 
@@ -181,7 +186,7 @@ class Engine:
         stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
         num_accepted = max(len(tokens) - 1, 0)
         for place, token in enumerate(tokens):
-            sequence.output_ids.append(token.id)
+            sequence.append(token.id)
             piece, reason = stopping.add(token.id)
             text += piece
             if reason is not None:

@@ -6,12 +6,12 @@ On a GPU a step in which every sequence brings one token can be replayed from a 
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
-import itertools
-
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from reference_impl.engine.block_tables import BlockTables
 from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.engine.scheduler import Scheduled, Step
@@ -32,6 +32,7 @@ class ModelRunner:
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
         self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads, head_dim, weight.dtype,
                                 self.device, num_host_blocks)
+        self.tables = BlockTables()
         self.graphs: CudaGraphs | None = None
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
@@ -40,15 +41,16 @@ class ModelRunner:
         self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, max_blocks)
 
     @torch.inference_mode()
-    def run(self, step: Step) -> list[Float[Tensor, "_ V"] | None]:
-        """Move blocks, compute the step, and return logits for each scheduled sequence.
+    def run(self, step: Step) -> tuple[Float[Tensor, "R V"], list[range]]:
+        """Move blocks, compute the step, and return logits, and which rows of them belong to each scheduled sequence.
 
-        None for one whose prompt is not finished; else one row for its last token and one for each draft after it.
+        None, an empty range, where a prompt is not finished; else one row for the last token and one for each draft.
         """
         self.cache.move(step.moves)
         if not step.scheduled:
-            return []
-        order = sorted(range(len(step.scheduled)), key=lambda place: step.scheduled[place].num_tokens > 1)
+            return torch.zeros(0, self.model.config.vocab_size), []
+        # Those that bring one token come first, see `Layout`.
+        order = sorted(range(len(step.scheduled)), key=[item.num_tokens > 1 for item in step.scheduled].__getitem__)
         scheduled = [step.scheduled[place] for place in order]
         ids, positions, layout = self._prepare(scheduled)
         if self.graphs is not None and layout.num_decodes == len(ids):
@@ -56,41 +58,40 @@ class ModelRunner:
         else:
             hidden = self.model.hidden(ids[None], positions=positions[None],
                                        cache=self.cache.layers(layout, self.window))[0]  # (T, C)
-        rows, counts, end = [], [], 0
-        for item in scheduled:
+        if layout.num_decodes == len(ids):  # nobody is in a prompt, and `order` changed nothing
+            return self.model.output(hidden), [range(row, row + 1) for row in range(len(scheduled))]
+        rows, spans, end = [], [range(0)] * len(scheduled), 0
+        for place, item in zip(order, scheduled, strict=True):
             end += item.num_tokens
-            counts.append(1 + item.num_drafts if item.samples else 0)
-            rows += range(end - counts[-1], end)
+            count = 1 + item.num_drafts if item.samples else 0
+            spans[place] = range(len(rows), len(rows) + count)
+            rows += range(end - count, end)
         read = torch.tensor(rows, dtype=torch.int64, device=self.device)
-        logits = self.model.output(hidden[read]).split(counts)  # (R, V) each
-        found = dict(zip(order, logits, strict=True))
-        return [found[place] if item.samples else None for place, item in enumerate(step.scheduled)]
+        return self.model.output(hidden[read]), spans
 
     def _prepare(self, scheduled: list[Scheduled]) -> tuple[Tensor, Tensor, Layout]:
         """Ids and positions of the step's tokens, and where their keys and values go."""
         ids: list[int] = []
-        positions: list[int] = []
-        slots: list[int] = []
-        lengths, tables = [], []
         for sequence, num_tokens, num_drafts in scheduled:
             first = sequence.num_computed_tokens
-            places = range(first, first + num_tokens)
-            known = sequence.ids[first:first + num_tokens - num_drafts]
-            ids += [*known, *sequence.draft_ids[:num_drafts]]
-            positions += places
-            table = sequence.block_table
-            slots += [table[place // self.block_size] * self.block_size + place % self.block_size for place in places]
-            lengths.append(first + num_tokens)
-            tables.append(table)
-        widest = max(map(len, tables))
-        longer = [item.num_tokens for item in scheduled if item.num_tokens > 1]
+            if num_tokens == 1:
+                ids.append(sequence.ids[first])
+            else:
+                ids += sequence.ids[first:first + num_tokens - num_drafts]
+                ids += sequence.draft_ids[:num_drafts]
+        counts = np.array([item.num_tokens for item in scheduled])  # (B,)
+        firsts = np.array([item.sequence.num_computed_tokens for item in scheduled])  # (B,)
+        rows = np.repeat(np.arange(len(scheduled)), counts)  # (T,), whose token it is
+        positions = np.arange(len(ids)) - np.repeat(counts.cumsum() - counts, counts) + firsts[rows]  # (T,)
+        tables = self.tables.padded([item.sequence for item in scheduled])  # (B, M)
+        slots = tables[rows, positions // self.block_size].astype(np.int64) * self.block_size + positions % self.block_size
 
-        def tensor(values, dtype: torch.dtype) -> Tensor:
-            return torch.tensor(values, dtype=dtype, device=self.device)
-        layout = Layout(tensor(slots, torch.int64),
-                        tensor([table + [-1] * (widest - len(table)) for table in tables], torch.int32),
-                        tensor(lengths, torch.int32), len(scheduled) - len(longer))
-        if longer:
-            layout.cu_seqlens_prefill = tensor([0, *itertools.accumulate(longer)], torch.int32)
-            layout.max_seqlen_prefill = max(longer)
+        def tensor(values: np.ndarray | list[int], dtype: torch.dtype) -> Tensor:
+            return torch.as_tensor(values, dtype=dtype).to(self.device)
+        longer = counts[counts > 1]
+        layout = Layout(tensor(slots, torch.int64), tensor(tables, torch.int32), tensor(firsts + counts, torch.int32),
+                        len(scheduled) - len(longer))
+        if len(longer):
+            layout.cu_seqlens_prefill = tensor(np.concatenate([[0], longer.cumsum()]), torch.int32)
+            layout.max_seqlen_prefill = int(longer.max())
         return tensor(ids, torch.int64), tensor(positions, torch.int64), layout

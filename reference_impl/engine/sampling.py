@@ -16,7 +16,7 @@ from torch import Tensor
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, verify
 from reference_impl.generation.processors import process
-from reference_impl.generation.sampler import check_logits, generator_for, logprobs_of, sample
+from reference_impl.generation.sampler import check_logits, choose, generator_for, logprobs_of
 from reference_impl.generation.sampling_params import GenerationError
 
 
@@ -31,9 +31,12 @@ class SampledToken(NamedTuple):
 class Sampling:
     """Every sequence's random numbers, and the choice."""
 
+    BATCH = 16  # a sequence's numbers are drawn so many at a time; the stream is the same
+
     def __init__(self, eos_ids: Iterable[int] = ()):
         self.eos_ids = tuple(eos_ids)
         self._generators: dict[Sequence, torch.Generator | None] = {}
+        self._draws: dict[Sequence, list[float]] = {}
 
     def generator(self, sequence: Sequence) -> torch.Generator | None:
         """The sequence's own, made when it is first asked for; None if it is greedy."""
@@ -44,39 +47,55 @@ class Sampling:
     def forget(self, sequence: Sequence) -> None:
         """The sequence has finished."""
         self._generators.pop(sequence, None)
+        self._draws.pop(sequence, None)
 
-    def choose(self, rows: list[tuple[Sequence, Float[Tensor, "_ V"]]], drafts: Mapping[Sequence, Draft]
+    def choose(self, logits: Float[Tensor, "R V"], rows: list[tuple[Sequence, range]], drafts: Mapping[Sequence, Draft]
                ) -> list[list[SampledToken]]:
-        """For each sequence the tokens that are said: one, or with drafts one to R.
+        """For each sequence, with the rows of `logits` that are its own, the tokens that are said: one, or with drafts
+        one to as many as it has rows.
 
         None are said, an empty list, where logits allow no choice: they are no numbers, or all is forbidden.
         """
-        said = self._plain([(sequence, logits) for sequence, logits in rows if len(logits) == 1])
-        for sequence, logits in rows:
-            if len(logits) > 1:
+        plain = [(sequence, span.start) for sequence, span in rows if len(span) == 1]
+        said = self._plain(logits, plain)
+        for sequence, span in rows if len(plain) < len(rows) else ():
+            if len(span) > 1:
                 try:
-                    said[sequence] = self._verify(sequence, logits, drafts[sequence])
+                    said[sequence] = self._verify(sequence, logits[span.start:span.stop], drafts[sequence])
                 except GenerationError:
                     said[sequence] = []
         return [said[sequence] for sequence, _ in rows]
 
-    def _plain(self, rows: list[tuple[Sequence, Float[Tensor, "1 V"]]]) -> dict[Sequence, list[SampledToken]]:
+    def _plain(self, logits: Float[Tensor, "R V"], rows: list[tuple[Sequence, int]]
+               ) -> dict[Sequence, list[SampledToken]]:
         """One token for each, all together. If one has no choice, each alone: nothing was drawn yet."""
-        said: dict[Sequence, list[SampledToken]] = {}
         if not rows:
-            return said
-        logits = torch.cat([row for _, row in rows])  # (B, V)
-        sequences = [sequence for sequence, _ in rows]
+            return {}
+        sequences, places = zip(*rows, strict=True)
+        if places != tuple(range(len(logits))):
+            logits = logits[list(places)]  # (B, V)
         try:
-            chosen = sample(self._processed(logits, sequences, [s.output_ids for s in sequences]),
-                            [self.generator(sequence) for sequence in sequences])
+            processed = self._processed(logits, sequences, [s.output_ids for s in sequences])
+            check_logits(processed)
         except GenerationError:
             if len(rows) == 1:
                 return {sequences[0]: []}
-            return {sequence: tokens for row in rows for sequence, tokens in self._plain([row]).items()}
-        for i, (sequence, id) in enumerate(zip(sequences, chosen.tolist(), strict=True)):
-            said[sequence] = _report(sequence, logits[i:i + 1], [id])
-        return said
+            return {sequence: tokens for place, sequence in enumerate(sequences)
+                    for sequence, tokens in self._plain(logits, [(sequence, place)]).items()}
+        chosen = choose(processed, [self._draw(sequence) for sequence in sequences]).tolist()
+        return {sequence: [SampledToken(id)] if sequence.params.logprobs is None
+                else _report(sequence, logits[row:row + 1], [id])
+                for row, (sequence, id) in enumerate(zip(sequences, chosen, strict=True))}
+
+    def _draw(self, sequence: Sequence) -> float | None:
+        """The sequence's next number of [0, 1), None if it is greedy."""
+        if sequence.params.greedy:
+            return None
+        waiting = self._draws.get(sequence)
+        if not waiting:
+            drawn = torch.rand(self.BATCH, generator=self.generator(sequence), dtype=torch.float64).tolist()
+            waiting = self._draws[sequence] = drawn[::-1]
+        return waiting.pop()
 
     def _verify(self, sequence: Sequence, logits: Float[Tensor, "R V"], draft: Draft) -> list[SampledToken]:
         kept = Draft(draft.ids[:len(logits) - 1], draft.q)
@@ -96,7 +115,8 @@ class Sampling:
     def _processed(self, logits: Float[Tensor, "R V"], sequences: Ids[Sequence], outputs: Ids[Ids[int]]
                    ) -> Float[Tensor, "R V"]:
         params = [sequence.params for sequence in sequences]
-        ends = [(*each.stop_token_ids, *(() if each.ignore_eos else self.eos_ids)) for each in params]
+        ends = [(*each.stop_token_ids, *(() if each.ignore_eos else self.eos_ids)) for each in params] \
+            if any(each.min_tokens for each in params) else None
         return process(logits, params, [sequence.prompt_ids for sequence in sequences], outputs, ends)
 
 

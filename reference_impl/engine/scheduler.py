@@ -104,7 +104,7 @@ class Scheduler:
                              "the prompt or lower max_tokens")
         if params.n > self.config.max_num_seqs:
             raise ValueError(f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run at once")
-        needed = -(-longest // self.blocks.block_size)
+        needed = self.blocks.blocks_for(longest, self.config.max_num_batched_tokens)
         if needed > self.blocks.num_blocks:
             raise ValueError(f"{longest} tokens need {needed} blocks of {self.blocks.block_size}, but the cache has "
                              f"{self.blocks.num_blocks}: start the engine with more blocks, or lower max_tokens")
@@ -140,6 +140,11 @@ class Scheduler:
             sequence = self.running[position]
             decodes = sequence.num_uncomputed == 1
             promised -= decodes
+            if decodes and not sequence.draft_ids and self.blocks.has_room(sequence):  # most sequences in most steps
+                step.scheduled.append(Scheduled(sequence, 1))
+                budget -= 1
+                position += 1
+                continue
             left = budget - promised
             num_tokens = min(sequence.num_uncomputed, left)
             num_drafts = self._affordable_drafts(sequence, left - 1) if decodes else 0
@@ -177,7 +182,7 @@ class Scheduler:
         sequence.draft_ids.clear()
         step.preempted.append(sequence)
         computed = sequence.num_computed_tokens
-        if computed and len(sequence.block_table) <= len(self._free_host_blocks):
+        if computed and not sequence.num_given_up and len(sequence.block_table) <= len(self._free_host_blocks):
             sequence.host_table = [self._free_host_blocks.pop() for _ in sequence.block_table]
             step.moves += [Move("out", *pair) for pair in zip(sequence.block_table, sequence.host_table, strict=True)]
             self.blocks.free(sequence)

@@ -11,7 +11,6 @@ There is no state for prefill and none for decode. A sequence has `num_uncompute
 yet: many in a prompt, one after each sampled token. The scheduler gives it as many of them as fit into a step.
 """
 import enum
-from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
 
 from reference_impl.generation.sampling_params import SamplingParams
@@ -41,32 +40,34 @@ class Sequence:
     block_table: list[int] = field(default_factory=list)  # block i holds tokens i * block_size and after
     num_computed_tokens: int = 0  # how many tokens have their keys and values in those blocks
     num_cached_tokens: int = 0  # of these, how many were found there at the last admission (prefix caching)
+    num_given_up: int = 0  # entries at the table's start whose blocks lie behind the model's window
     host_table: list[int] = field(default_factory=list)  # while swapped out: where its blocks lie on the host
     num_forks: int = 0  # how many more continuations start from this one when its prompt is computed
     num_preemptions: int = 0
     steps_waited: int = 0
     status: Status = Status.WAITING
     finish_reason: str | None = None  # "stop", "length", "abort" or "error"
+    ids: list[int] = field(init=False)  # prompt and output so far, kept so that no step has to put them together
+    id: str = field(init=False)  # the request and which of its continuations
 
-    @property
-    def id(self) -> str:
-        """The request and which of its continuations."""
-        return f"{self.request_id}/{self.index}"
+    def __post_init__(self):
+        self.ids = [*self.prompt_ids, *self.output_ids]
+        self.id = f"{self.request_id}/{self.index}"
 
-    @property
-    def ids(self) -> Ids[int]:
-        """Prompt and output so far."""
-        return self.prompt_ids + self.output_ids
+    def append(self, token: int) -> None:
+        """The model said `token`."""
+        self.output_ids.append(token)
+        self.ids.append(token)
 
     @property
     def num_tokens(self) -> int:
         """Of prompt and output so far, drafts not counted."""
-        return len(self.prompt_ids) + len(self.output_ids)
+        return len(self.ids)
 
     @property
     def num_uncomputed(self) -> int:
         """Tokens that the model must still read before the next one can be sampled, drafts not counted."""
-        return self.num_tokens - self.num_computed_tokens
+        return len(self.ids) - self.num_computed_tokens
 
     @property
     def is_finished(self) -> bool:
@@ -77,4 +78,5 @@ class Sequence:
         """Another continuation of what is there so far. Its block table is made by `BlockManager.fork`."""
         return Sequence(self.request_id, self.prompt_ids, self.params, index, self.priority, self.arrival,
                         list(self.output_ids), num_computed_tokens=self.num_computed_tokens,
-                        num_cached_tokens=self.num_cached_tokens, status=self.status)
+                        num_cached_tokens=self.num_cached_tokens, num_given_up=self.num_given_up,
+                        status=self.status)

@@ -29,6 +29,7 @@ class ServingMetrics:
                                      buckets=SECONDS, registry=registry)
         self.per_token = Histogram("vllm:time_per_output_token_seconds", "From a token to the next", buckets=SECONDS,
                                    registry=registry)
+        self._preemptions = 0
         self.running = Gauge("vllm:num_requests_running", "Sequences that run", registry=registry)
         self.waiting = Gauge("vllm:num_requests_waiting", "Sequences that wait", registry=registry)
         self.tasks = Gauge("word2serve:asyncio_tasks", "Tasks of the event loop, this answer's included",
@@ -37,8 +38,8 @@ class ServingMetrics:
 
     def after_step(self, engine: Engine, outputs: list[Output]) -> None:
         """Called in the engine's thread."""
-        row = engine.trace.last
-        self.preemptions.inc(len(row["preempted"]))
+        self.preemptions.inc(engine.num_preemptions - self._preemptions)
+        self._preemptions = engine.num_preemptions
         self.generation_tokens.inc(sum(len(output.tokens) for output in outputs))
         self.update(engine)
 

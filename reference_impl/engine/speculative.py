@@ -79,32 +79,35 @@ def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | N
 class NgramProposer:
     """Find the last tokens earlier in the text and guess that what followed then follows now (prompt lookup).
 
-    No model is asked, and it is right where an answer repeats its prompt: summaries, code, corrections.
+    No model is asked, and it is right where an answer repeats its prompt: summaries, code, corrections. Where each
+    run of tokens stood last is kept for every sequence, so that a new token costs the same after a long text.
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
         if not 1 <= shortest <= longest:
             raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
         self.longest, self.shortest = longest, shortest
+        self._places: dict[Sequence, dict[tuple[int, ...], int]] = {}
+        self._read: dict[Sequence, int] = {}  # runs that end before this place are in `_places`
 
     def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
                 generator: torch.Generator | None) -> Draft:
         """What followed the latest earlier place of the longest run that is found."""
-        ids = sequence.ids
+        ids, places = sequence.ids, self._places.setdefault(sequence, {})
+        for end in range(self._read.get(sequence, 1), len(ids)):  # the run at the very end is no earlier place
+            for size in range(self.shortest, min(self.longest, end) + 1):
+                places[tuple(ids[end - size:end])] = end
+        self._read[sequence] = len(ids)
         for size in range(min(self.longest, len(ids) - 1), self.shortest - 1, -1):
-            start = _last_place(ids, size)
-            if start is not None:
-                return Draft(list(ids[start + size:start + size + count]))
+            end = places.get(tuple(ids[-size:]))
+            if end is not None:
+                return Draft(ids[end:end + count])
         return Draft([])
 
     def forget(self, sequence: Sequence) -> None:
-        """Nothing is kept."""
-
-
-def _last_place(ids: Ids[int], size: int) -> int | None:
-    """Where the last `size` ids stood last before they stand at the end."""
-    tail = ids[-size:]
-    return next((start for start in range(len(ids) - size - 1, -1, -1) if ids[start:start + size] == tail), None)
+        """The sequence has finished."""
+        self._places.pop(sequence, None)
+        self._read.pop(sequence, None)
 
 
 class DraftProposer:

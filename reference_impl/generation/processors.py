@@ -116,33 +116,36 @@ def process(logits: Logits, params: Sequence[SamplingParams], prompts: Sequence[
             outputs: Sequence[Sequence[int]], end_ids: Sequence[Sequence[int]] | None = None) -> Logits:
     """Everything that each row's parameters ask for. What no row asks for costs nothing.
 
+    Half precision is worked in float32: a temperature and a sum over the vocabulary lose too much in less.
     `prompts` and `outputs` are each row's ids so far, `end_ids` the ids that end it, kept away until min_tokens.
     Raises GenerationError for a bias or an allowed id outside the vocabulary.
     """
-    def any_row(name: str, *neutral: int) -> bool:
-        return any(getattr(each, name) not in neutral for each in params)
-
-    if any(each.logit_bias for each in params):
+    asked = set().union(*(each.asks_for for each in params))
+    if not asked:
+        return logits
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if "logit_bias" in asked:
         bias = torch.zeros_like(logits)
         for row, each in enumerate(params):
             _check_ids(row, "logit_bias", list(each.logit_bias), logits.shape[1])
             for token, value in each.logit_bias.items():
                 bias[row, token] = value
         logits = add_bias(logits, bias)
-    if any_row("repetition_penalty", 1):
+    if "repetition_penalty" in asked:
         seen = _counts([[*a, *b] for a, b in zip(prompts, outputs, strict=True)], logits) > 0
         logits = penalise_repetition(logits, seen, _row(params, "repetition_penalty", logits))
-    if any_row("presence_penalty", 0) or any_row("frequency_penalty", 0):
+    if asked & {"presence_penalty", "frequency_penalty"}:
         counts = _counts(outputs, logits)
         logits = penalise_presence(logits, counts, _row(params, "presence_penalty", logits))
         logits = penalise_frequency(logits, counts, _row(params, "frequency_penalty", logits))
-    logits = _forbid(logits, params, outputs, end_ids or [()] * len(params))
-    if any_row("temperature", 0, 1):
+    if asked & {"min_tokens", "allowed_token_ids"}:
+        logits = _forbid(logits, params, outputs, end_ids or [()] * len(params))
+    if "temperature" in asked:
         logits = divide_by_temperature(logits, _row(params, "temperature", logits))
-    if any_row("top_k", 0, -1):
+    if "top_k" in asked:
         logits = keep_top_k(logits, torch.tensor([each.top_k for each in params], device=logits.device))
-    for name, neutral, keep in (("top_p", 1, keep_top_p), ("min_p", 0, keep_min_p), ("typical_p", 1, keep_typical)):
-        if any_row(name, neutral):
+    for name, keep in (("top_p", keep_top_p), ("min_p", keep_min_p), ("typical_p", keep_typical)):
+        if name in asked:
             logits = keep(logits, _row(params, name, logits))
     return logits
 
@@ -150,8 +153,6 @@ def process(logits: Logits, params: Sequence[SamplingParams], prompts: Sequence[
 def _forbid(logits: Logits, params: Sequence[SamplingParams], outputs: Sequence[Sequence[int]],
             end_ids: Sequence[Sequence[int]]) -> Logits:
     early = [len(ids) < each.min_tokens for ids, each in zip(outputs, params, strict=True)]
-    if not any(early) and all(each.allowed_token_ids is None for each in params):
-        return logits
     allowed = torch.ones(logits.shape, dtype=torch.bool, device=logits.device)
     for row, each in enumerate(params):
         if each.allowed_token_ids is not None:

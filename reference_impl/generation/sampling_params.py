@@ -5,10 +5,16 @@ Not here: beam search (see `beam`), what the values do (see `processors`, `sampl
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 class GenerationError(ValueError):
     """A parameter, prompt or row of logits from which nothing can be generated."""
+
+
+NEUTRAL = {"temperature": (0, 1), "top_k": (0, -1), "top_p": (1,), "min_p": (0,), "typical_p": (1,),
+           "repetition_penalty": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logit_bias": ({},),
+           "allowed_token_ids": (None,), "min_tokens": (0,)}
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,11 @@ class SamplingParams:
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
             raise GenerationError(f"{name} is {getattr(self, name)!r}: it must be {what}")
+
+    @cached_property
+    def asks_for(self) -> frozenset[str]:
+        """The fields that change logits, of those that are not neutral."""
+        return frozenset(name for name, neutral in NEUTRAL.items() if getattr(self, name) not in neutral)
 
     @property
     def greedy(self) -> bool:

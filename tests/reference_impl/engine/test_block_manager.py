@@ -1,7 +1,7 @@
 """Blocks are counted, shared, copied on write, found again by their prefix, and evicted in the right order."""
 import pytest
 
-from reference_impl.engine.block_manager import BlockManager, OutOfBlocks
+from reference_impl.engine.block_manager import GIVEN_UP, BlockManager, OutOfBlocks
 from reference_impl.engine.sequence import Sequence
 from reference_impl.generation.sampling_params import SamplingParams
 
@@ -40,10 +40,10 @@ def test_a_fork_shares_every_block_and_the_first_to_write_copies_the_last():
     blocks.fork(parent, child)
     assert blocks.num_free_blocks == 6
     shared = parent.block_table[1]
-    parent.output_ids.append(7)
+    parent.append(7)
     copies = compute(blocks, parent, 1)
     assert copies == [(shared, parent.block_table[1])] and child.block_table[1] == shared
-    child.output_ids.append(8)
+    child.append(8)
     assert compute(blocks, child, 1) == [], "the child is alone with the block now"
     assert parent.block_table[0] == child.block_table[0]
     blocks.check([parent, child])
@@ -54,7 +54,7 @@ def test_a_fork_at_the_end_of_a_full_block_copies_nothing():
     compute(blocks, parent, 4)
     child = parent.fork(1)
     blocks.fork(parent, child)
-    child.output_ids.append(8)
+    child.append(8)
     assert compute(blocks, child, 1) == []
 
 
@@ -139,3 +139,42 @@ def test_without_prefix_caching_nothing_is_found():
     blocks, first = BlockManager(8, block_size=4, prefix_caching=False), sequence(range(8))
     compute(blocks, first, 8)
     assert blocks.find_prefix(range(9)) == []
+
+
+def test_blocks_behind_the_window_are_given_up_and_the_last_full_one_is_kept():
+    blocks, item = BlockManager(20, block_size=4, window=6), sequence(range(40))
+    held = []
+    for _ in range(10):
+        compute(blocks, item, 4)
+        held.append(20 - blocks.num_free_blocks)
+        blocks.check([item])
+    assert held == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2], "six tokens back from the next one lie in the last two blocks"
+    assert item.block_table[:8] == [GIVEN_UP] * 8 and GIVEN_UP not in item.block_table[8:]
+    first_seen = item.num_computed_tokens - 6 + 1
+    assert first_seen // 4 == item.num_given_up, "the first block that is kept is the first that the next token sees"
+    blocks.free(item)
+    assert blocks.num_free_blocks == 20
+
+
+def test_a_fork_past_the_window_shares_only_what_is_held():
+    blocks, parent = BlockManager(20, block_size=2, window=3), sequence(range(11))
+    compute(blocks, parent, 11)
+    child = parent.fork(1)
+    blocks.fork(parent, child)
+    child.append(5)
+    compute(blocks, child, 1)
+    blocks.check([parent, child])
+    blocks.free(parent)
+    blocks.check([child])
+    blocks.free(child)
+    assert blocks.num_free_blocks == 20
+
+
+def test_blocks_given_up_behind_the_window_are_found_again_by_their_prefix():
+    blocks, item = BlockManager(20, block_size=4, window=6), sequence(range(17))
+    for _ in range(4):
+        compute(blocks, item, 4)
+    other = sequence(range(17), "b")
+    blocks.admit(other)
+    assert other.num_cached_tokens == 16
+    blocks.check([item, other])

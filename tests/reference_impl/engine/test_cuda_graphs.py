@@ -66,11 +66,11 @@ def served(engine):
     run, seen, said, widths = engine.runner.run, [], {}, []
 
     def watched(step):
-        logits = run(step)
+        logits, spans = run(step)
         widths.append((len(step.scheduled), step.num_tokens))
-        seen.extend((list(item.sequence.ids), rows) for item, rows in zip(step.scheduled, logits, strict=True)
-                    if rows is not None)
-        return logits
+        seen.extend((list(item.sequence.ids), logits[list(span)])
+                    for item, span in zip(step.scheduled, spans, strict=True) if span)
+        return logits, spans
     engine.runner.run = watched
     while engine.has_work:
         for output in engine.step():

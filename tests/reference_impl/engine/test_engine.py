@@ -87,6 +87,35 @@ def test_greedy_tokens_are_those_of_transformers(name, make_pair):
     assert said(engine, PROMPTS, SamplingParams(temperature=0, max_tokens=14)) == expected
 
 
+def test_a_window_lets_a_small_cache_serve_a_text_that_is_longer_than_it():
+    """60 tokens and 40 more need 25 blocks of 4; six are enough for a window of 6 and chunks of 8."""
+    _, ours = same_weights(*dict(pairs())["mistral"]())
+    prompts = [[(7 * i + j) % 97 for i in range(60)] for j in range(3)]
+    params = SamplingParams(temperature=0, max_tokens=40)
+    limits = {"max_model_len": 100, "max_num_batched_tokens": 8}
+    roomy = said(make(ours, num_blocks=200, **limits), prompts, params)
+    small = make(ours, num_blocks=6, **limits)
+    assert said(small, prompts, params) == roomy
+    with pytest.raises(ValueError, match="more blocks"):
+        make(ours, num_blocks=5, **limits).add_request(prompts[0], params)
+
+
+def test_a_block_of_another_request_is_not_read_behind_the_window():
+    """What lies in blocks that were given up is no number any more; nothing of it reaches those who gave them up."""
+    _, ours = same_weights(*dict(pairs())["mistral"]())
+    params, prompt = SamplingParams(temperature=0, max_tokens=30), list(range(20))
+    expected = said(make(ours), [prompt], params)[0][0]
+    engine = make(ours, num_blocks=40, prefix_caching=False)
+    engine.add_request(prompt, params)
+    tokens = []
+    while engine.has_work:
+        held = {block for sequence in engine.scheduler.running for block in sequence.block_table}
+        for block in set(range(40)) - held:
+            engine.runner.cache.pool[:, :, block] = float("nan")
+        tokens += [token.id for output in engine.step() for token in output.tokens]
+    assert tokens == expected
+
+
 SAMPLED = SamplingParams(temperature=0.9, top_p=0.95, repetition_penalty=1.1, seed=5, max_tokens=14, n=2)
 
 
@@ -209,8 +238,9 @@ def test_a_draft_that_ends_in_no_numbers_draws_nothing_from_another_requests_cha
     drafted = Sequence("drafted", [1], SamplingParams(seed=4))
     logits = torch.randn(1, 97, generator=torch.Generator().manual_seed(0))
     broken = torch.full((2, 97), float("nan"))
-    alone = Sampling().choose([(seeded, logits)], {})
-    beside = Sampling().choose([(seeded, logits), (drafted, broken)], {drafted: Draft([5])})
+    alone = Sampling().choose(logits, [(seeded, range(0, 1))], {})
+    beside = Sampling().choose(torch.cat([logits, broken]), [(seeded, range(0, 1)), (drafted, range(1, 3))],
+                               {drafted: Draft([5])})
     assert beside == [alone[0], []]
 
 
@@ -221,9 +251,15 @@ def test_a_request_whose_logits_are_no_numbers_ends_alone(model, monkeypatch):
     engine.add_request(PROMPTS[0], SamplingParams(temperature=0, max_tokens=4), "broken")
     engine.add_request(PROMPTS[1], SamplingParams(temperature=0, max_tokens=4), "whole")
     run = engine.runner.run
-    monkeypatch.setattr(engine.runner, "run", lambda step: [
-        logits if logits is None or item.sequence.request_id == "whole" else logits * float("nan")
-        for item, logits in zip(step.scheduled, run(step), strict=True)])
+
+    def overflown(step):
+        logits, spans = run(step)
+        logits = logits.clone()
+        for item, span in zip(step.scheduled, spans, strict=True):
+            if item.sequence.request_id == "broken":
+                logits[list(span)] = float("nan")
+        return logits, spans
+    monkeypatch.setattr(engine.runner, "run", overflown)
     outputs = []
     while engine.has_work:
         outputs += engine.step()

@@ -4,16 +4,16 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from reference_impl.engine.block_manager import BlockManager
+from reference_impl.engine.block_manager import GIVEN_UP, BlockManager
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 
 
-def make(num_blocks=16, block_size=4, **config):
+def make(num_blocks=16, block_size=4, window=None, **config):
     config = {"max_num_seqs": 4, "max_num_batched_tokens": 8, "max_model_len": 64, **config}
-    return Scheduler(SchedulerConfig(**config), BlockManager(num_blocks, block_size, watermark=0.0))
+    return Scheduler(SchedulerConfig(**config), BlockManager(num_blocks, block_size, watermark=0.0, window=window))
 
 
 def request(name, num_prompt, max_tokens=8, n=1, priority=0, first_id=0):
@@ -29,7 +29,7 @@ def compute(scheduler, step):
         scheduler.blocks.shrink(sequence)
         if samples:
             for item in [sequence, *scheduler.fork(sequence)]:
-                item.output_ids.append(1000 + item.index)
+                item.append(1000 + item.index)
                 if len(item.output_ids) >= item.params.max_tokens:
                     scheduler.finish(item, "length")
 
@@ -169,11 +169,11 @@ class Machine(RuleBasedStateMachine):
         self.scheduler.add(item)
         self.requests.append(item)
 
-    @rule(host=st.sampled_from([0, 6]))
+    @rule(host=st.sampled_from([0, 6]), window=st.sampled_from([None, 1, 3, 5]))
     @precondition(lambda self: not self.requests)
-    def choose_host(self, host):
+    def choose_host_and_window(self, host, window):
         self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
-                              patience=20, num_host_blocks=host)
+                              patience=20, num_host_blocks=host, window=window)
 
     @rule()
     def step(self):
@@ -184,6 +184,10 @@ class Machine(RuleBasedStateMachine):
                    for p in range(s.num_computed_tokens, s.num_computed_tokens + count)]
         assert len(set(written)) == len(written), "two tokens go into one slot"
         assert all(self.scheduler.blocks.ref_counts[block] == 1 for block, _ in written), "a shared block is written"
+        window = self.scheduler.blocks.window
+        for s, _, _ in step.scheduled:
+            first_seen = 0 if window is None else max(s.num_computed_tokens - window + 1, 0)
+            assert GIVEN_UP not in s.block_table[first_seen // 2:], "a block within the window is gone"
         running = set(self.scheduler.running)
         compute(self.scheduler, step)
         self.trace.record(step, running - set(self.scheduler.running), self.scheduler.waiting, self.scheduler.running,

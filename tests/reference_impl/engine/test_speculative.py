@@ -1,4 +1,6 @@
 """Guessing changes how fast tokens come: greedy ones stay, sampled ones keep their distribution."""
+import random
+
 import pytest
 import torch
 
@@ -66,3 +68,39 @@ def test_greedy_keeps_the_guesses_that_are_the_likeliest():
 def test_n_grams_guess_what_followed_last_time(ids, count, guess):
     draft = NgramProposer().propose(Sequence("a", ids, SamplingParams()), count, None, None)
     assert draft.ids == guess and draft.q is None
+
+
+def test_guesses_that_are_kept_up_to_date_are_those_of_a_search_through_the_whole_text():
+    draw = random.Random(0)
+    proposer, sequence = NgramProposer(longest=3), Sequence("a", [1], SamplingParams())
+
+    def searched(ids, count):
+        for size in range(min(3, len(ids) - 1), 0, -1):
+            for start in range(len(ids) - size - 1, -1, -1):
+                if ids[start:start + size] == ids[-size:]:
+                    return ids[start + size:start + size + count]
+        return []
+    for _ in range(300):
+        assert proposer.propose(sequence, 4, None, None).ids == searched(sequence.ids, 4)
+        for _ in range(draw.choice([0, 1, 1, 3])):      # a step may say several tokens, or none
+            sequence.append(draw.randrange(4))
+
+
+def test_a_new_token_costs_a_guesser_the_same_after_a_long_text():
+    """Runs that are looked at, counted: not the text, only what came since the last guess."""
+    class Counted(list):
+        slices = 0
+
+        def __getitem__(self, where):
+            Counted.slices += isinstance(where, slice)
+            return super().__getitem__(where)
+    costs = []
+    for length in (100, 10_000):
+        proposer, sequence = NgramProposer(), Sequence("a", list(range(length)), SamplingParams())
+        proposer.propose(sequence, 4, None, None)
+        sequence.append(5)
+        sequence.ids = Counted(sequence.ids)
+        Counted.slices = 0
+        proposer.propose(sequence, 4, None, None)
+        costs.append(Counted.slices)
+    assert costs[0] == costs[1] < 10

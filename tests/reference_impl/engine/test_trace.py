@@ -8,7 +8,7 @@ from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.engine import Engine, EngineConfig
 from reference_impl.engine.scheduler import SchedulerConfig, Step
 from reference_impl.engine.sequence import Sequence
-from reference_impl.engine.trace import Trace, wasted_slots
+from reference_impl.engine.trace import Trace, draw, wasted_slots
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.models.llama import Llama, LlamaConfig
 
@@ -65,16 +65,15 @@ def row(step, scheduled=(), **queues):
 
 
 def test_each_letter_means_what_the_module_says():
-    trace = Trace()
-    trace.rows.extend([
+    rows = [
         row(9, [("a/0", 4, 0)], running=["a/0"], waiting=["b/0"]),
         row(10, [("a/0", 1, 0), ("b/0", 3, 0)], running=["a/0", "b/0"]),
         row(11, [("a/0", 3, 2)], running=["a/0", "b/0"]),
         row(12, [("a/0", 1, 0)], running=["a/0"], waiting=["b/0"], preempted=["b/0"]),
         row(13, [("a/0", 3, 2)], finished=["a/0"], waiting=["b/0"]),
         row(14, [("b/0", 4, 0)], finished=["b/0"]),
-    ])
-    assert trace.draw().splitlines() == ["step   1", "      901234", "a/0   Pdsd.", "b/0   -Pwx-."]
+    ]
+    assert draw(rows).splitlines() == ["step   1", "      901234", "a/0   Pdsd.", "b/0   -Pwx-."]
 
 
 def test_only_the_last_steps_are_kept_and_keep_their_numbers():
@@ -93,7 +92,7 @@ def test_a_shared_block_is_held_once():
     child = parent.fork(1)
     blocks.fork(parent, child)
     assert wasted_slots(blocks, [parent, child]) == (8, 2)
-    child.output_ids.append(1)
+    child.append(1)
     blocks.grow(child, 1)  # writes into a shared block, so it gets a copy of its own
     blocks.commit(child, 1)
     assert wasted_slots(blocks, [parent, child]) == (12, 2 + 1)
