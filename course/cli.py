@@ -17,6 +17,8 @@ COMMANDS = {
     "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
     "book": "build the book into _build/html",
     "check": "run the checks of an exercise on your notebook",
+    "save": "put your functions that pass into your own package, mywork/word2serve_me",
+    "use": "put the reference in the place of your work of a chapter, or take that back",
     "hint": "open the next hint of an exercise",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "report": "write the class report from the records of the last grading",

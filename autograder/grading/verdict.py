@@ -200,13 +200,15 @@ def _unread(submission: Submission, assignment: Assignment, problem: str, data: 
 
 def sandboxes(assignment: Assignment, backend: object = None):
     """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts."""
+    from autograder.authoring.package import earlier_chapters
     from autograder.grading.patience import Patient
     from autograder.sandbox import Limits, Pool
 
     checked = [one for one in assignment.exercises.values() if one.stages]
     withhold = sorted({module for one in checked for module in one.withhold})
     # Enough fresh starts for every function to end badly as often as Patient lets it.
-    return Pool(withhold, Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked)), backend, ahead=0)
+    return Pool(withhold, Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked)), backend, ahead=0,
+                extra=earlier_chapters(assignment.number))
 
 
 def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, pool: object) -> None:

@@ -2,8 +2,8 @@
 
 The child lowers its own limit on address space and forbids itself to fork, both for good: what may be lowered can never
 be raised again. It runs the student's code, so it is not believed: before it is told to go, the limits are read from
-outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the student's cells
-took before, more than SPARE, counts as memory of the call: nothing is gained by taking it early.
+outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the cells took
+before, more than SPARE, counts as memory of the call: nothing is gained by taking it early.
 
 The child's changes to objects are gone with it; its answer goes the usual way.
 """

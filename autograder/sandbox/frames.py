@@ -8,8 +8,9 @@ named by the other side.
 
 The value of a message: None, bool, int, float, str, bytes, list, tuple, dict whose keys are plain, torch tensors, numpy
 arrays, and towards the student only, what stands for arguments of ours (`autograder.checks.arguments`, TAGS). The types
-are exact: a tuple arrives as a tuple, an array as an array. `unpack` takes what comes back as hostile and raises ProtocolError; the memory it takes is bounded by the bytes
-that really arrived. Which values a *student* may return is decided in `autograder.checks.values`, not here.
+are exact: a tuple arrives as a tuple, an array as an array. `unpack` takes what comes back as hostile and raises
+ProtocolError; the memory it takes is bounded by the bytes that really arrived. Which values a *student* may return is
+decided in `autograder.checks.values`, not here.
 
 torch and numpy are imported only when a frame holds a tensor or an array.
 """

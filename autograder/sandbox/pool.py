@@ -5,7 +5,7 @@ runs on another core) the next sandbox can warm up. Each sandbox still serves on
 ahead has never seen student code.
 """
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from autograder.sandbox.backend import Backend
@@ -19,14 +19,15 @@ from autograder.sandbox.stage import stage
 class Pool:
     """`with Pool(withhold) as pool:` and then `with pool.open_student(cells) as student:` for one after the other.
 
-    ahead: how many sandboxes to keep started. Use a pool from one thread that outlives it: the kernel ends a sandbox
+    extra: source files beside the reference, as in `stage`. ahead: how many sandboxes to keep started. Use a pool from one thread that outlives it: the kernel ends a sandbox
     together with the thread that started it.
     """
 
     def __init__(self, withhold: Sequence[str] = (), limits: Limits | None = None, backend: Backend | None = None,
-                 ahead: int = 1, warm: Sequence[str] = WARM):
+                 ahead: int = 1, warm: Sequence[str] = WARM,
+                 extra: Mapping[str, str] | None = None):
         self.withhold, self.limits, self.warm, self.ahead = list(withhold), limits or Limits(), warm, ahead
-        self.backend = backend or choose_backend()
+        self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()
         self._left: int | None = None
 
@@ -50,7 +51,7 @@ class Pool:
             self._left -= 1
         self._fill()
         with open_student(cells, self.withhold, self.limits, self.backend, warm=self.warm, process=process,
-                          ignored=ignored) as student:
+                          ignored=ignored, extra=self.extra) as student:
             yield student
 
     def _fill(self) -> None:
@@ -59,4 +60,4 @@ class Pool:
             self._waiting.append(self._start())
 
     def _start(self) -> Process:
-        return Process(self.backend, stage(self.withhold), self.limits, self.warm)
+        return Process(self.backend, stage(self.withhold, self.extra), self.limits, self.warm)

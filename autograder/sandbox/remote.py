@@ -5,7 +5,7 @@ stage gets a fresh sandbox, a bounded number of times, in which the cells that h
 """
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -50,17 +50,17 @@ class CellError:
 @contextmanager
 def open_student(cells: Sequence[Cell], withhold: Sequence[str] = (), limits: Limits | None = None,
                  backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
-                 ignored: Sequence[str] = ()) -> Iterator["RemoteStudent"]:
+                 ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> Iterator["RemoteStudent"]:
     """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
 
     withhold: modules of reference_impl that do not exist inside. backend: default, the strongest one here; raises
     CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
-    (see pool.py). ignored: what intake dropped, passed through as `student.ignored`.
+    (see pool.py). extra: source files beside the reference, as in `stage`. ignored: what intake dropped, passed through as `student.ignored`.
     Errors of the student are never raised here: see `student.cell_errors`.
     """
     limits = limits or Limits()
     backend = backend or choose_backend()
-    start = lambda warm=tuple(warm): Process(backend, stage(withhold), limits, warm)
+    start = lambda warm=tuple(warm): Process(backend, stage(withhold, extra or {}), limits, warm)
     student = RemoteStudent(cells, limits, start, process or start(), ignored)
     try:
         student._revive()

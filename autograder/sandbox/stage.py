@@ -7,7 +7,9 @@ nothing inside needs them and a student's code can read whatever is there.
 import functools
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import autograder
 import reference_impl
@@ -22,22 +24,25 @@ REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 
 
-def stage(withhold: list[str] | tuple[str, ...] = ()) -> Path:
+def stage(withhold: list[str] | tuple[str, ...] = (), extra: Mapping[str, str] = MappingProxyType({})) -> Path:
     """A folder to bind into a sandbox, without the modules in `withhold` ("reference_impl.embeddings.counts").
 
-    Made once per process and set of names, removed when the process ends, however it ends. Raises CourseError for a name that is no module: a
-    misspelt one would leave the answer in.
+    extra: further source files, from their path to their text. Made once per process and set of names, removed when the
+    process ends, however it ends. Raises CourseError for a name that is no module: a misspelt one would leave the answer in.
     """
-    return _stage(tuple(sorted(set(withhold))))
+    return _stage(tuple(sorted(set(withhold))), tuple(sorted(extra.items())))
 
 
 @functools.lru_cache(maxsize=None)
-def _stage(withhold: tuple[str, ...]) -> Path:
+def _stage(withhold: tuple[str, ...], extra: tuple[tuple[str, str], ...]) -> Path:
     hidden = [path for name in withhold for path in _files_of(name)]
     folder = Path(tempfile.mkdtemp(prefix="word2serve-stage-"))
     remove_when_we_end(folder)
     for name in WORKER_FILES:
         _copy(AUTOGRADER / name, folder / "autograder" / name)
+    for name, text in extra:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
     for source in REFERENCE.rglob("*.py"):
         if not any(source == path or path in source.parents for path in hidden):
             _copy(source, folder / "reference_impl" / source.relative_to(REFERENCE))

@@ -52,6 +52,7 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     from autograder.checks.protocol import LocalStudent, run_exercise
     from autograder.checks.rubric import as_text
     from autograder.errors import CourseError
+    from course.commands.use import borrowed_line
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
@@ -80,4 +81,6 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
         for exercise, result in results:
             print(as_text(result, exercise.see) + "\n")
         print(f"{one.name}: {earned:g} points of {points + hand:g}" + (f", {hand:g} by hand" if hand else ""))
+        if own and (line := borrowed_line()):
+            print(line)
     return 0 if earned >= points - 1e-9 else 1

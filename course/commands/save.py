@@ -1,0 +1,45 @@
+"""`course save NN`: put the functions that pass into your own package, from which later notebooks import."""
+
+SUMMARY = "put your functions that pass into your own package, mywork/word2serve_me"
+
+
+def add_arguments(parser) -> None:
+    """Which assignment, and which notebook."""
+    parser.add_argument("assignment", help='an assignment such as "01"')
+    parser.add_argument("notebook", nargs="?", help="your notebook, which runs in this process (default: the one in mywork/, "
+                                                    "or else the one in exercises/)")
+
+
+def run(args) -> int:
+    """Check, save what passes, and say what was left out; 1 when something was."""
+    import contextlib
+    import sys
+    from pathlib import Path
+
+    import nbformat
+
+    from autograder.authoring import package
+    from autograder.authoring.catalogue import assignment
+    from autograder.authoring.implementations import from_file, own_cells, student_path
+    from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.errors import CourseError
+    from course.commands.check import _own_notebook
+
+    one = assignment(args.assignment)
+    path = student_path(args.notebook or _own_notebook(one), one.number)
+    if path.suffix != ".ipynb":
+        raise CourseError(f"{path} is not a notebook: `course save` takes functions out of a notebook's cells")
+    with contextlib.redirect_stdout(sys.stderr):
+        namespace = from_file(Path(path))
+        passing, left = [], []
+        for exercise in (exercise for exercise in one.exercises.values() if exercise.stages):
+            result = run_exercise(exercise, LocalStudent(namespace), mistakes=[])
+            (passing if result.earned == result.points else left).append(exercise)
+    names = [name for exercise in passing for name in (exercise.function, *exercise.also)]
+    if names:
+        saved = package.save(one, own_cells(nbformat.read(path, as_version=4).cells), names)
+        print(f"saved in {saved.path}: {', '.join(names)}")
+        print(f"import them with: from word2serve_me.{saved.path.stem} import {names[0]}")
+    for exercise in left:
+        print(f"not saved: {exercise.id} does not pass yet (`course check {exercise.id}`)")
+    return 1 if left or not names else 0
