@@ -58,7 +58,7 @@ class ModelRunner:
         else:
             hidden = self.model.hidden(ids[None], positions=positions[None],
                                        cache=self.cache.layers(layout, self.window))[0]  # (T, C)
-        if layout.num_decodes == len(ids):  # nobody is in a prompt, and `order` changed nothing
+        if layout.num_decodes == len(ids) and all(item.samples for item in scheduled):  # most steps; `order` moved none
             return self.model.output(hidden), [range(row, row + 1) for row in range(len(scheduled))]
         rows, spans, end = [], [range(0)] * len(scheduled), 0
         for place, item in zip(order, scheduled, strict=True):

@@ -116,6 +116,12 @@ def test_a_block_of_another_request_is_not_read_behind_the_window():
     assert tokens == expected
 
 
+def test_a_prompt_read_one_token_a_step_says_nothing_before_its_end(model):
+    params = SamplingParams(temperature=0, max_tokens=5)
+    expected = said(make(model), PROMPTS[:2], params)
+    assert said(make(model, max_num_batched_tokens=1, max_num_seqs=1), PROMPTS[:2], params) == expected
+
+
 SAMPLED = SamplingParams(temperature=0.9, top_p=0.95, repetition_penalty=1.1, seed=5, max_tokens=14, n=2)
 
 
