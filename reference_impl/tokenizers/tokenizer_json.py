@@ -68,6 +68,8 @@ def _tokenizer(data: Any, limits: bool) -> Tokenizer:
         model = _model(model_data, steps, known)
         if isinstance(model, ByteLevelBPE):
             steps = steps[:-1]
+        elif any(isinstance(step, ToBytes) for step in steps):
+            known = None  # the expression finds the words, and does not draw them as bytes
         template, bare, trim, adds_space = _post_processor(file.take("post_processor", default=None), vocabulary)
         use = _use(file.take("truncation", dict, NULL, default=None), file.take("padding", dict, NULL, default=None),
                    vocabulary)
