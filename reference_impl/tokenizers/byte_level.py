@@ -15,12 +15,13 @@ But:
 """
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import regex
 
-from reference_impl.tokenizers.bpe import BPE, LONG_WORD, Pair, merge_by_rank, merge_by_rank_heap
+from reference_impl.tokenizers.bpe import BPE, Pair
 from reference_impl.tokenizers.bpe_training import train_bpe
-from reference_impl.tokenizers.pretokenizers import GPT2
+from reference_impl.tokenizers.pretokenizers import GPT2, count_words
 from reference_impl.tokenizers.streaming import words_of
 from reference_impl.tokenizers.surrogates import without_surrogates
 from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
@@ -67,8 +68,7 @@ class ByteLevelBPE(BPE):
         characters = to_characters(word.encode("utf-8", "surrogateescape"))
         if self.ignore_merges and characters in self.vocabulary:
             return [characters]
-        merge = merge_by_rank if len(characters) < LONG_WORD else merge_by_rank_heap
-        return merge(characters, self.rank)
+        return self.merged(characters)
 
     def tokenize(self, word: str) -> list[Piece]:
         """The tokens of one word with their places in it, in characters.
@@ -99,10 +99,7 @@ class ByteLevelBPE(BPE):
         return self._encode(data.decode("utf-8", "surrogateescape"))
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = []
-        for word_ids in map(self._ids_of_word.__getitem__, self._words().findall(text)):
-            ids += word_ids
-        return ids
+        return list(chain.from_iterable(map(self._ids_of_word.__getitem__, self._words().findall(text))))
 
     def _words(self) -> regex.Pattern:
         if self.pattern is None:
@@ -137,11 +134,9 @@ def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, specials: Sequen
                          pattern: regex.Pattern = GPT2) -> ByteLevelBPE:
     """Learn byte-level BPE from texts. The vocabulary begins with `specials` and the 256 bytes.
 
-    Raises TokenizerError if `vocab_size` has no room for those.
+    Where a special token stands in a text, the text is cut, so that no merge reaches into it or across it. Raises TokenizerError if `vocab_size` has no room for those.
     """
-    words: Counter[str] = Counter()
-    for text in texts:
-        words.update(pattern.findall(text))
+    words = count_words(pattern, texts, specials)
     word_counts: Counter[str] = Counter()
     for word, count in words.items():
         word_counts[to_characters(without_surrogates(word).encode())] += count

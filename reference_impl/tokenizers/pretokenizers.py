@@ -17,6 +17,9 @@ Sources: BERT, `BasicTokenizer` of its release; GPT-2, `encoder.py` of its relea
 But: which characters are letters follows the Unicode version of `regex`; libraries with older tables differ on
 characters that were added since.
 """
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
 import regex
 
 BERT = regex.compile(r"""[!-/:-@\[-`{-~\p{P}]|[^\s!-/:-@\[-`{-~\p{P}]+""")
@@ -56,3 +59,18 @@ def split(pattern: regex.Pattern, text: str) -> list[str]:
 def spans(pattern: regex.Pattern, text: str) -> list[tuple[int, int]]:
     """Where the words stand: start and end, in characters, end exclusive."""
     return [match.span() for match in pattern.finditer(text)]
+
+
+def count_words(pattern: regex.Pattern, texts: Iterable[str], specials: Sequence[str] = ()) -> Counter[str]:
+    """How often each word occurs in texts, to train on. `specials` that stand in a text are left out of it.
+
+    A special token is no text: without this, training would learn its signs as words and join them to what stands
+    beside them.
+    """
+    words: Counter[str] = Counter()
+    longest_first = sorted(filter(None, specials), key=len, reverse=True)
+    cut = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
+    for text in texts:
+        for part in cut.split(text):
+            words.update(pattern.findall(part))
+    return words

@@ -16,9 +16,11 @@ _READ = regex.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 def without_surrogates(text: str) -> str:
     """The text with pairs of surrogates joined to the character they mean, and single ones replaced by U+FFFD."""
-    if not _HALF.search(text):
+    try:
+        text.encode()
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def places_without(text: str) -> Sequence[int] | None:

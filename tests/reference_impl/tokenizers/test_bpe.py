@@ -71,9 +71,11 @@ def test_special_tokens_alphabet_and_smallest_count_agree_with_tokenizers(code):
 
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(word_counts=few_words, word=st.text("abc", max_size=200))
-def test_the_heap_merges_as_the_plain_loop_does(word_counts, word):
+def test_the_heap_and_the_table_merge_as_the_plain_loop_does(word_counts, word):
     model = train_bpe(word_counts, 40, alphabet="abc")
-    assert bpe.merge_by_rank_heap(word, model.rank) == bpe.merge_by_rank(word, model.rank)
+    plain = bpe.merge_by_rank(word, model.rank)
+    assert bpe.merge_by_rank_heap(word, model.rank) == plain
+    assert bpe.merge_by_table(word, {pair: rank for rank, pair in enumerate(model.merges)}) == plain
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)

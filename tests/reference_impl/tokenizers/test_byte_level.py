@@ -123,3 +123,17 @@ def test_what_was_met_before_is_looked_up(model):
     counting = Counting(model.vocabulary, model.merges)
     assert counting.encode("one two one two one") == model.encode("one two one two one")
     assert Counting.splits == 3  # "one", " two" and " one", each once
+
+
+def test_training_never_merges_inside_or_across_special_tokens():
+    texts = ["one<|end|>two " * 50, "<|end|><|end|>" * 50]
+    model = byte_level.train_byte_level_bpe(texts, 400, ["<|end|>"])
+    plain = byte_level.train_byte_level_bpe(["one", *["two one"] * 49, "two "], 400, ["<|end|>"])
+    assert set(model.vocabulary) == set(plain.vocabulary)
+    without = byte_level.train_byte_level_bpe(texts, 400)
+    assert any("|" in token and len(token) > 1 for token in without.vocabulary)
+
+
+def test_of_two_special_tokens_in_a_training_text_the_longer_is_left_out():
+    model = byte_level.train_byte_level_bpe(["<a><b>x" * 50], 300, ["<a>", "<a><b>"])
+    assert model.merges == []
