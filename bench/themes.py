@@ -170,9 +170,10 @@ def main() -> None:
 
     from tests.conftest import CHROMIUM_ARGUMENTS, find_chromium
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--own", type=Path, default=ROOT / "_build" / "html", help="the built book")
     parser.add_argument("--library", type=Path, help="pages built before on the library's theme")
     args = parser.parse_args()
-    own = ROOT / "_build" / "html"
+    own = args.own
     with tempfile.TemporaryDirectory() as work, sync_playwright() as playwright:
         built = {"own": own, "library": args.library or build_library(Path(work))}
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)

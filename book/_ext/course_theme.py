@@ -104,7 +104,7 @@ def _report_address(app, pagename, context):
     address = app.config.w2s_report_address
     if address:
         return address.format(page=quote(pagename), title=quote(re.sub(r"<[^>]*>", "", context.get("title", ""))))
-    return context["pathto"]("how-to-use") + "#report-an-error"
+    return ("" if pagename == "how-to-use" else context["pathto"]("how-to-use")) + "#report-an-error"
 
 
 def _is_math_setting(asset, body):

@@ -177,7 +177,7 @@ def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html)
     names = [name for name, _ in facts.ids]
     assert sorted({name for name in names if names.count(name) > 1}) == []
     lost = [url for url, _ in facts.links if url.startswith("#") and url[1:] not in set(names)]
-    lost += [url for url, _ in facts.links + facts.loads if url.startswith("../html/") and not (root / "_build" / "print" / url.split("#")[0]).is_file()]
+    lost += [url for url, _ in facts.links + facts.loads if url.startswith("../html/") and not (root / "_build" / url.removeprefix("../").split("#")[0]).is_file()]
     assert lost == []
     assert text.count('class="printed-page"') == len(pdf.contents(root / "book" / "_toc.yml"))
 
