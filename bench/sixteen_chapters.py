@@ -1,11 +1,13 @@
 """A book of sixteen chapters, made of chapter 1 copied and varied: what building, navigation, search and pages cost.
 
 Each copy differs from the others in every code cell and every heading, so that neither the cache of executed pages nor
-Sphinx serves one twice. The pages run for real. Seconds are of the machine as it was; CPU seconds are what is counted
-on, because other work on the machine stretches the former and hardly the latter.
+Sphinx serves one twice. Seconds are of the machine as it was; CPU seconds are what is counted on, because other work on
+the machine stretches the former and hardly the latter.
 
-    python bench/sixteen_chapters.py                 # all of it: copies, cold build, unchanged build, one edited page
-    python bench/sixteen_chapters.py --run 3         # run the pages of three copies, take the others' outputs from the first
+    python bench/sixteen_chapters.py            # all of it: copies, cold build, unchanged build, one edited page
+    python bench/sixteen_chapters.py --run 3    # runs the pages of three copies and lends their outputs to the others
+    python bench/sixteen_chapters.py --run 0    # runs none: lends the outputs that `course book` left, and takes the CPU
+                                                # seconds that it kept of each page's run
 """
 import argparse
 import gzip
@@ -19,6 +21,8 @@ import time
 from pathlib import Path
 
 import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
 from record import save
 
 from course.book import build, cache
@@ -68,15 +72,13 @@ def timed(what, *args):
     return round(time.monotonic() - wall, 1), round(used() - cpu, 1), result
 
 
-def lend_outputs(work: Path, names: list[str], run: int) -> int:
-    """Give the copies after the first `run` the outputs of the first chapter's pages; how many pages that was."""
-    from jupyter_cache import get_cache
-    from jupyter_cache.base import CacheBundleIn
+def lend_outputs(work: Path, names: list[str]) -> int:
+    """Give each page of the copies that has not run the outputs of the first chapter's page; how many pages that was."""
     kept, lent = get_cache(str(cache.cache_path(work))), 0
-    for name in names[run:]:
+    for name in names[1:]:
         for path in sorted((work / "book" / name).glob("*.md")):
             notebook, first = build.read_page(path), build.read_page(work / "book" / CHAPTER / path.name)
-            if notebook is None:
+            if notebook is None or is_kept(kept, notebook):
                 continue
             record = kept.match_cache_notebook(first)
             done = kept.merge_match_into_notebook(first)[1]
@@ -86,6 +88,36 @@ def lend_outputs(work: Path, names: list[str], run: int) -> int:
             kept.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data=record.data), check_validity=False, overwrite=True)
             lent += 1
     return lent
+
+
+def is_kept(kept, notebook) -> bool:
+    """Is there an executed page for this notebook?"""
+    try:
+        return bool(kept.match_cache_notebook(notebook))
+    except KeyError:
+        return False
+
+
+def run_pages(work: Path, names: list[str], run: int, jobs: int) -> dict:
+    """Run the pages of the first `run` chapters and lend the others theirs; how many, and what the runs cost."""
+    if run == 0:
+        shutil.copytree(cache.cache_path(ROOT), cache.cache_path(work))
+    aside = {path: path.read_text(encoding="utf-8") for name in names[max(run, 1):] for path in (work / "book" / name).glob("*.md")}
+    for path in aside:
+        path.unlink()
+    started = time.monotonic()
+    if failed := build.execute_pages(work, jobs, print):
+        raise SystemExit("\n".join(failed))
+    seconds = time.monotonic() - started
+    for path, text in aside.items():
+        path.write_text(text, encoding="utf-8")
+    lent = lend_outputs(work, names)
+    cpu = {Path(record.uri).parent.name + "/" + Path(record.uri).stem: record.data["cpu_seconds"]
+           for record in get_cache(str(cache.cache_path(work))).list_cache_records()}
+    chapter = {name.split("/")[1]: value for name, value in cpu.items() if name.startswith(f"{CHAPTER}/")}
+    return {"chapters whose pages ran here": run, "pages that run": sum(build.read_page(path) is not None for path in (work / "book").rglob("*.md")),
+            "pages with lent outputs": lent, "seconds": round(seconds, 1), "CPU seconds of chapter 1's pages": chapter,
+            "CPU seconds of a page, mean": round(statistics.mean(chapter.values()), 2)}
 
 
 def measure(html: Path, names: list[str]) -> dict:
@@ -109,23 +141,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--work", type=Path, help="a folder to build in and keep")
     args = parser.parse_args()
-    run = args.run or args.copies
+    run = args.copies if args.run is None else args.run
     with tempfile.TemporaryDirectory() as temporary:
         work = (args.work or Path(temporary)).resolve()
         names = make_book(work, args.copies)
-        result, steps = {}, {}
-        first = [path for name in names[:run] for path in (work / "book" / name).glob("*.md")]
-        others = [path for path in (work / "book").rglob("*.md") if path.parent.parent == work / "book" and path not in first]
-        aside = {path: path.read_text(encoding="utf-8") for path in others}
-        for path in others:
-            path.unlink()
-        wall, cpu, failed = timed(build.execute_pages, work, args.jobs, print)
-        for path, text in aside.items():
-            path.write_text(text, encoding="utf-8")
-        if failed:
-            raise SystemExit("\n".join(failed))
-        ran = sum(build.read_page(path) is not None for path in (work / "book").rglob("*.md")) - (lent := lend_outputs(work, names, run))
-        steps["pages run"] = {"pages": ran, "outputs lent": lent, "seconds": wall, "CPU seconds": cpu, "CPU seconds a page": round(cpu / ran, 2)}
+        result, steps = {}, {"pages run": run_pages(work, names, run, args.jobs)}
         wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
         steps["pages written and checked, cold"] = {"seconds": wall, "CPU seconds": cpu}
         wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
@@ -135,13 +155,12 @@ def main() -> None:
         wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
         steps["one page's words edited"] = {"seconds": wall, "CPU seconds": cpu}
         result |= measure(work / "_build" / "html", names)
-    all_pages = ran + lent
-    running = all_pages * steps["pages run"]["CPU seconds a page"]
+    pages, each = steps["pages run"]["pages that run"], steps["pages run"]["CPU seconds of a page, mean"]
     writing = steps["pages written and checked, cold"]["CPU seconds"]
     result["arithmetic"] = (
-        f"{all_pages} pages that run x {steps['pages run']['CPU seconds a page']} CPU seconds / 2 cores = {running / 2:.0f} s; "
-        f"and {writing:.0f} s of one core to write and check them: {running / 2 + writing:.0f} s of the {PLAN} planned. "
-        f"To keep the plan a page may use {2 * (PLAN - writing) / all_pages:.1f} CPU seconds.")
+        f"{pages} pages x {each} CPU seconds on 2 cores: {pages * each / 2:.0f} s; writing and checking them on one: {writing:.0f} s; "
+        f"together {pages * each / 2 + writing:.0f} s of the {PLAN} planned. "
+        f"To keep the plan a page may use {2 * (PLAN - writing) / pages:.1f} CPU seconds.")
     print(result["arithmetic"])
     save("sixteen_chapters", versions=("sphinx", "jupyter-book", "torch"), book=result, steps=steps,
          note="other work kept the machine busy: trust CPU seconds, not seconds")

@@ -62,6 +62,7 @@
         catch (error) { button.textContent = "Select and copy"; }
         setTimeout(() => { button.textContent = "Copy"; }, 2000);
       });
+      if (block.querySelector("pre").textContent.split("\n", 1)[0].length > 68) block.parentElement.classList.add("copy-above");
       block.parentElement.append(button);
     });
   }
@@ -72,6 +73,18 @@
       const box = Object.assign(document.createElement("div"), { className: "table-scroll" });
       table.replaceWith(box);
       box.append(table);
+    });
+  }
+
+  /* A formula a little wider than the text is drawn smaller; one that would fall below SMALLEST of its size scrolls. */
+  function fitFormulas() {
+    const SMALLEST = 0.75;
+    document.querySelectorAll("div.math mjx-container[display] > svg, .amsmath mjx-container[display] > svg").forEach((drawing) => {
+      drawing.style.width = drawing.style.height = "";
+      const room = drawing.closest(".math, .amsmath").clientWidth, wide = drawing.getBoundingClientRect().width;
+      if (wide <= room || room / wide < SMALLEST) return;
+      const scale = room / wide - 0.001;
+      for (const side of ["width", "height"]) drawing.style[side] = `${parseFloat(drawing.getAttribute(side)) * scale}ex`;
     });
   }
 
@@ -158,7 +171,9 @@
     copyButtons();
     followReading();
     notes();
-    reachScrolling();
-    new ResizeObserver(reachScrolling).observe(document.body);
+    const settle = () => { fitFormulas(); reachScrolling(); };
+    settle();
+    window.MathJax?.startup?.promise?.then(settle);
+    new ResizeObserver(settle).observe(document.body);
   });
 })();

@@ -96,7 +96,7 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
                 for number, (path, notebook) in enumerate(waiting)}
         for number, run in enumerate(as_completed(runs), 1):
             path, notebook = runs[run]
-            result, read = run.result()
+            result, data = run.result()
             name = path.relative_to(root)
             if result.err is not None:
                 broken.append(f"{name}: {_last_line(result.err)}")
@@ -108,20 +108,25 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
                 say(f"  {number} of {len(runs)}  {name} warned")
                 continue
             cache.cache_notebook_bundle(
-                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, "read": read}),
-                check_validity=False, overwrite=True)
-            say(f"  {number} of {len(runs)}  {name}, {result.time:.0f} s")
+                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, **data}), check_validity=False,
+                overwrite=True)
+            say(f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f} s of one core)")
     return broken
 
 
 def _run_page(root, path, notebook, notes):
-    """Run one page in a kernel of its own; what jupyter-cache says of the run, and the files read with their hashes."""
+    """Run one page in a kernel of its own; what jupyter-cache says of the run, and what is kept with its outputs.
+
+    That is the files which it read with their fingerprints, and the CPU seconds of its kernel, imports included.
+    """
     from jupyter_cache.executors.utils import single_nb_execution
     arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={trace.kernel_line(notes, root)}"]
     started = time.time()
     result = single_nb_execution(notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False, extra_arguments=arguments)
-    names = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
-    return result, book_cache.fingerprints(root, names, since=started)
+    lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
+    cpu = [float(line.removeprefix(trace.CPU)) for line in lines if line.startswith(trace.CPU)]
+    names = [line for line in lines if not line.startswith(trace.CPU)]
+    return result, {"read": book_cache.fingerprints(root, names, since=started), "cpu_seconds": max(cpu, default=0.0)}
 
 
 def read_page(path: Path):

@@ -9,10 +9,12 @@ import importlib.util
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 EVERYTHING = "*"           # the line for a page that starts a process which may read anything
 LISTED = "/"               # at the end of the line of a folder that was listed
+CPU = "cpu "               # before the CPU seconds of the page so far, after each cell
 OUTSIDE = ("_build", ".venv", ".git", ".pytest_cache")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 MAY_READ_ANYTHING = re.compile(r"(python[\d.]*|course|jupyter.*|pytest|env|sh|bash|dash|zsh)$")
@@ -68,6 +70,9 @@ def watch(notes: str, root: str) -> None:
             note(EVERYTHING)
 
     sys.addaudithook(listen)
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shell.events.register("post_run_cell", lambda _: os.write(out, f"{CPU}{time.process_time():.2f}\n".encode()))
     _tell_of_safetensors(lambda path: note(relative(path, root)))
 
 

@@ -53,6 +53,8 @@ def noted(root, code):
 def test_an_edited_module_runs_only_the_pages_that_reach_it(course):
     root = course(one="from alpha.near import x", two="import beta; import json; json.load(open('../bench/results/two.json'))")
     assert book_build.execute_pages(root, 2, quiet) == []
+    assert book_cache.read_by_pages(root) == {"book/one.md": ["alpha/__init__.py", "alpha/far.py", "alpha/near.py"],
+                                              "book/two.md": ["bench/results/two.json", "beta.py"]}
     (root / "alpha" / "far.py").write_text("x = 10\n")
     said = []
     assert book_build.execute_pages(root, 2, said.append) == []
