@@ -3,3 +3,7 @@
 
 class CourseError(Exception):
     """Something the user can mend. The message names the file or value and the remedy."""
+
+
+class MachineError(CourseError):
+    """Something of this machine that stops all work: a full disk, a locked database, a folder that cannot be written."""

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from autograder.checks.rubric import page
 from autograder.classroom.pages import SHOWN_CODE, exercise_title, render
+from autograder.grading.files import write_whole, writing
+from autograder.grading.guard import Guard
+from autograder.grading.limited import in_limits
 from autograder.grading.verdict import Assignment, Verdict
 
 
@@ -51,14 +54,22 @@ def feedback_path(course_root: Path, assignment: str, student: str) -> Path:
     return course_root / "feedback" / student / assignment / f"{assignment}.html"
 
 
-def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[Verdict, object]]) -> list[Path]:
-    """Write the page of every (verdict, HandGrades); a page that would not change is not touched."""
+def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[Verdict, object]],
+                   guard: Guard) -> list[Path]:
+    """Write the page of every (verdict, HandGrades); a page that would not change is not touched.
+
+    Each page shows a student's source, so it is made in a child with limits.
+    """
     written = []
     for verdict, graded in rows:
-        path, text = feedback_path(course_root, assignment.name, verdict.student), feedback_page(assignment, verdict, graded)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.unlink(missing_ok=True)
-            path.write_text(text, encoding="utf-8")
+        path = feedback_path(course_root, assignment.name, verdict.student)
+        text = guard.run(verdict.student, "writing the feedback", lambda: in_limits(
+            lambda: feedback_page(assignment, verdict, graded)))        # noqa: B023
+        if text is None:
+            continue
+        if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
+            with writing(path):
+                path.unlink(missing_ok=True)
+            write_whole(path, text)
         written.append(path)
     return written

@@ -5,22 +5,38 @@ nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`; `ver
 command, and formgrader, works in it. The database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py:
 only CourseDirectory.db_url says which, and nothing here depends on it.
 """
+import json
 import logging
+import os
+import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from sqlalchemy.exc import SAWarning
+from nbgrader.utils import parse_utc
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
-from autograder.errors import CourseError
-from autograder.grading.intake import IntakeError
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import Assignment, placeholder
+from autograder.classroom.nbgrader_steps import MARK, STAND_IN
+from autograder.errors import CourseError, MachineError
+from autograder.grading.files import write_whole, writing
+from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
+from autograder.grading.reading import copy_notebook
+from autograder.grading.submissions import STAMP, Submission
+from autograder.grading.verdict import Assignment, Verdict
 
+STAND_INS = ".stand-ins"     # in the course root, by student: a hash in the place of what was handed in
+DATABASE_REMEDIES = {"locked": "Close what else has it open (formgrader, another grading, a database browser)",
+                     "readonly": "Make the file and its folder writable for you",
+                     "unable to open": "See that its folder is there and that you may write to it",
+                     "full": "Make room on that disk", "disk I/O": "Make room on that disk or mend it",
+                     "not a database": "The file is damaged: move it away and grade again, or bring a copy back"}
 CONFIG_FILE = "nbgrader_config.py"
 CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
@@ -51,14 +67,16 @@ def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     from autograder.authoring.notebooks import interpreter_on_path, source_notebook, write_notebook
 
     course_root = course_root.resolve()
-    course_root.mkdir(parents=True, exist_ok=True)
     if not (course_root / CONFIG_FILE).exists():
-        (course_root / CONFIG_FILE).write_text(CONFIG_TEXT, encoding="utf-8")
+        write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
     config = course_config(course_root)
+    with interpreter_on_path():     # a new database starts alembic, by name
+        check_machine(config, course_root)
     source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
     release = course_root / "release" / assignment.name / f"{assignment.name}.ipynb"
     before = source.read_bytes() if source.exists() else b""
-    write_notebook(source_notebook(assignment.entry), source)
+    with writing(source):
+        write_notebook(source_notebook(assignment.entry), source)
     with interpreter_on_path():
         if before != source.read_bytes() or not release.exists() or not _known(config, assignment.name):
             _generate(config, assignment.name, release)
@@ -85,28 +103,118 @@ def _known(config: Config, assignment: str) -> bool:
     return True
 
 
-def open_gradebook(config: Config) -> Gradebook:
-    """nbgrader's gradebook of this configuration, as a context manager."""
-    return Gradebook(config.CourseDirectory.db_url, config.CourseDirectory.course_id)
-
-
-def collect(course_root: Path, submission: Submission, assignment: Assignment) -> None:
-    """Put one submission where nbgrader looks for it: the notebook's bytes and the time stamp, nothing else."""
-    folder = course_root / "submitted" / submission.student / assignment.name
-    target = folder / f"{assignment.name}.ipynb"
+@contextmanager
+def open_gradebook(config: Config) -> Iterator[Gradebook]:
+    """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
+    url = config.CourseDirectory.db_url
     try:
-        data = submission.read()
-    except IntakeError as error:
-        data = placeholder(str(error))
-    folder.mkdir(parents=True, exist_ok=True)
-    if target.is_symlink() or not target.exists() or target.read_bytes() != data:
-        target.unlink(missing_ok=True)
-        target.write_bytes(data)
-    stamp = folder / "timestamp.txt"
+        with Gradebook(url, config.CourseDirectory.course_id) as gradebook:
+            yield gradebook
+    except DBAPIError as error:
+        raise MachineError(database_trouble(url, error)) from error
+
+
+def database_trouble(url: str, error: Exception) -> str:
+    """A sentence with the database's name, what it said, and the remedy."""
+    said = str(getattr(error, "orig", error)).strip().split("\n")[0][:200]
+    remedy = next((words for key, words in DATABASE_REMEDIES.items() if key in said),
+                  "See that the database is there and can be written")
+    return (f"the gradebook {make_url(url).render_as_string(hide_password=True).removeprefix('sqlite:///')}: {said}. "
+            f"{remedy}, and run again; what was graded is kept")
+
+
+def check_machine(config: Config, course_root: Path) -> None:
+    """Raise MachineError if the course root or the gradebook cannot be written now."""
+    probe = course_root / ".can-write"
+    write_whole(probe, bytes(65_536))
+    with writing(probe):
+        probe.unlink(missing_ok=True)
+    with open_gradebook(config) as gradebook:
+        if gradebook.engine.dialect.name == "sqlite":
+            gradebook.db.execute(text("BEGIN IMMEDIATE"))      # a reader alone would not see the lock
+        gradebook.db.rollback()
+
+
+def keep_copy(course_root: Path, submission: Submission, assignment: Assignment) -> bool:
+    """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies there.
+
+    `submitted/` may hold originals, which are never written to. A copy is ours if its hash is the one noted when we
+    made it, and then it follows what was handed in.
+    """
+    folder = course_root / "submitted" / submission.student / assignment.name
+    target, note = folder / f"{assignment.name}.ipynb", copy_note(course_root, assignment.name, submission.student)
+    if submission.path.resolve().is_relative_to((course_root / "submitted").resolve()):
+        return True
+    noted = note.read_text(encoding="utf-8") if note.exists() else ""
+    if os.path.lexists(folder) and (not noted or hash_of(target) != noted):
+        return False
+    sha256 = copy_notebook(submission, target)
+    write_whole(note, sha256)
     if submission.timestamp:
-        stamp.write_text(submission.timestamp + "\n", encoding="utf-8")
-    elif submission.path.parent != folder:
-        stamp.unlink(missing_ok=True)
+        write_whole(folder / STAMP, submission.timestamp + "\n")
+    else:
+        (folder / STAMP).unlink(missing_ok=True)
+    return True
+
+
+def copy_note(course_root: Path, assignment: str, student: str) -> Path:
+    """Where the hash of our copy in `submitted/` is noted."""
+    return course_root / "verdicts" / f"{assignment}.copies" / f"{student}.sha256"
+
+
+def hash_of(path: Path) -> str:
+    """The hash of an ordinary file; "" for one that is not there or is not read."""
+    try:
+        return fingerprint(read_regular_file(path))
+    except IntakeError:
+        return ""
+
+
+def is_stored(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> bool:
+    """Whether nbgrader's notebook and gradebook hold exactly what this verdict says."""
+    path = course_root / "autograded" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
+    try:
+        mark = json.loads(path.read_text(encoding="utf-8"))["metadata"].get(MARK, {})
+    except (OSError, ValueError, KeyError):
+        return False
+    if mark != {"verdict": verdict.digest()}:
+        return False
+    with open_gradebook(config) as gradebook:
+        try:
+            submission = gradebook.find_submission(assignment.name, verdict.student)
+        except MissingEntry:
+            return False
+        scores = {grade.name: grade.auto_score for notebook in submission.notebooks for grade in notebook.grades}
+        stamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
+        return scores == _expected_scores(verdict, assignment) and submission.timestamp == stamp
+
+
+def _expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float | None]:
+    """Automatic scores by grade id; an untouched written answer is the zero that nbgrader gives."""
+    earned = {result["exercise"]: float(result["earned"]) for result in verdict.results}
+    scores: dict[str, float | None] = {}
+    for id, one in assignment.exercises.items():
+        short = id.split(".", 1)[1]
+        if one.kind == "manual":
+            scores[short] = 0.0 if verdict.readable and short not in verdict.own else None
+        else:
+            scores[f"{short}-check"] = None if verdict.waits(id) else earned.get(id)
+    return scores
+
+
+def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> None:
+    """Put one verdict into nbgrader's notebook and gradebook; what was given by hand stays."""
+    write_whole(course_root / STAND_INS / verdict.student / assignment.name / f"{assignment.name}.ipynb",
+                STAND_IN + verdict.submission.encode())
+    with writing(course_root):
+        shutil.rmtree(course_root / "autograded" / verdict.student / assignment.name, ignore_errors=True)
+    config = Config(config)
+    config.CourseDirectory.submitted_directory = STAND_INS
+    try:
+        autograde(config, assignment.name, verdict.student, force=True)
+    except CourseError:
+        check_machine(config, course_root)
+        raise
 
 
 def autograde(config: Config, assignment: str, student: str = "*", force: bool = True) -> None:

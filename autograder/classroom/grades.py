@@ -4,11 +4,14 @@ What was given by hand counts before what the checks gave. Nothing undecided is 
 `reasons` says why.
 """
 import csv
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
+from autograder.grading.files import write_whole
+from autograder.grading.names import shown
 from autograder.grading.verdict import Assignment, Verdict
 
 WRITTEN = "A written answer waits to be read."
@@ -16,12 +19,18 @@ WRITTEN = "A written answer waits to be read."
 
 @dataclass
 class HandGrades:
-    """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments."""
+    """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments.
+
+    email: the address in the gradebook, if somebody put it there. notes: sentences on what a person must look at beyond
+    the verdict.
+    """
 
     points: dict[str, float | None] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     seconds_late: float = 0.0
     penalty: float = 0.0
+    email: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrades:
@@ -32,6 +41,7 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
     except MissingEntry:
         return found
     found.seconds_late = submission.total_seconds_late or 0.0
+    found.email = submission.student.email or ""
     for notebook in submission.notebooks:
         found.penalty += notebook.late_submission_penalty or 0.0
         for grade in notebook.grades:
@@ -66,29 +76,48 @@ def total_points(points: dict[str, float | None], graded: HandGrades) -> float |
 
 
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
-    """grades.csv: student, assignment, points by exercise (empty: not decided), total, late (seconds), needs_human."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file)
-        out.writerow(["student", "assignment", *assignment.exercises, "total", "late", "needs_human"])
-        for verdict, graded in sorted(rows, key=lambda row: row[0].student):
-            points = exercise_points(verdict, graded, assignment)
-            shown = [f"{one:g}" if one is not None else "" for one in points.values()]
-            total = total_points(points, graded)
-            out.writerow([_cell(verdict.student), verdict.assignment, *shown, f"{total:g}" if total is not None else "",
-                          f"{graded.seconds_late:g}", _cell("; ".join(reasons(verdict, points)))])
+    """Write grades.csv, a row a student.
+
+    student (the key in the gradebook), name, lms_id and email (empty if not known), assignment, points by exercise
+    (empty: not decided), total, maximum, late, needs_human.
+    """
+    text = io.StringIO(newline="")
+    out = csv.writer(text)
+    out.writerow(["student", "name", "lms_id", "email", "assignment", *assignment.exercises, "total", "maximum", "late",
+                  "needs_human"])
+    most = sum(one.points for one in assignment.exercises.values())
+    for verdict, graded in sorted(rows, key=lambda row: row[0].student):
+        points = exercise_points(verdict, graded, assignment)
+        decided = [f"{one:g}" if one is not None else "" for one in points.values()]
+        total = total_points(points, graded)
+        out.writerow([_cell(verdict.student), _cell(shown(verdict.name or verdict.student)), verdict.lms_id,
+                      _cell(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
+                      f"{most:g}", lateness(graded.seconds_late, verdict.late),
+                      _cell("; ".join(reasons(verdict, points, graded)))])
+    write_whole(path, text.getvalue())
     return path
 
 
-def reasons(verdict: Verdict, points: dict[str, float | None]) -> list[str]:
-    """Why a human is needed, one sentence a reason; empty when every point is decided."""
+def lateness(seconds: float, said_so: bool = False) -> str:
+    """How late, in words: "2 d 3 h", "1 h 20 min", "under 1 min"; "yes" if only the platform says it; "" if not late."""
+    if seconds <= 0:
+        return "yes" if said_so else ""
+    minutes = int(seconds // 60)
+    days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
+    parts = [(days, "d"), (hours, "h")] if days else [(hours, "h"), (minutes, "min")]
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "under 1 min"
+
+
+def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
+    """Why a human is needed, one sentence a reason; empty when every point is decided and nothing else is open."""
+    notes = graded.notes if graded else []
     if not verdict.readable:
-        return [] if None not in points.values() else [verdict.waits("")]
+        return [*([] if None not in points.values() else [verdict.waits("")]), *notes]
     by_reason: dict[str, list[str]] = {}
     for id, one in points.items():
         if one is None:
             by_reason.setdefault(verdict.waits(id) or WRITTEN, []).append(id)
-    return [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
+    return [*(f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()), *notes]
 
 
 def _cell(text: str) -> str:

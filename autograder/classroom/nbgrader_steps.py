@@ -1,28 +1,32 @@
 """The steps that nbgrader runs in place of its own, set through its configuration: nothing of nbgrader is patched.
 
-    nbgrader autograde:  SafeReader (exporter) -> Transplant -> file -> RunInSandbox -> SaveVerdict -> late penalties
+    nbgrader autograde:  SafeReader (exporter) -> FromVerdict -> file -> ShowPoints -> SaveVerdict -> late penalties
     nbgrader generate_feedback:  FeedbackExporter, which writes the same page as `course grade`
     formgrader:  `inert_markdown` in place of the filter that lets a student's script through
 
 With these, `nbgrader autograde` on a submission never runs its code outside the sandbox, and never gives points to a
-check cell that was not run. `configure` is called by the course root's nbgrader_config.py.
+check cell that was not run. What was handed in is only hashed here: the notebook that nbgrader keeps is made from the
+verdict, and its last version carries the verdict's hash, so that an interrupted run shows. `configure` is called by the
+course root's nbgrader_config.py.
 """
 import os
 from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
+from nbformat.v4 import new_notebook, new_output
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, parse_utc
 from traitlets.config import Config
 
-from autograder.grading.intake import IntakeError, SubmittedCell, fingerprint, read_cells, read_regular_file
+from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
+from autograder.grading.names import shown
 from autograder.grading.submissions import Submission
-from autograder.grading.transplant import marks, transplant
+from autograder.grading.transplant import assemble, marks
 
 MARK = "word2serve"     # our key in a notebook's metadata
+STAND_IN = b"word2serve stand-in "      # begins the file that stands for a submission while we store its verdict
 TEMPLATES = Path(__file__).parent / "templates"
 TAGS = frozenset("a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s "
                  "small span strong sub summary sup table tbody td th thead tr ul".split())
@@ -41,10 +45,9 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.CourseDirectory.course_id = "word2serve"
     here = "autograder.classroom.nbgrader_steps"
     config.Autograde.exporter_class = f"{here}.SafeReader"
-    config.Autograde.pre_convert_hook = f"{here}.drop_links"
-    config.Autograde.sanitize_preprocessors = [f"{here}.Transplant"]
+    config.Autograde.sanitize_preprocessors = [f"{here}.FromVerdict"]
     config.Autograde.autograde_preprocessors = [
-        f"{here}.RunInSandbox", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
+        f"{here}.ShowPoints", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
     config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown", "clean_html": f"{here}.inert_html"}
     config.HTMLExporter.sanitize_html = True
@@ -62,81 +65,76 @@ def course_root_of(step) -> Path:
     return Path(os.getcwd())        # converters work in the course root
 
 
-def drop_links(assignment: str, student: str, notebooks: list[str]) -> None:
-    """Remove links from a submitted folder before nbgrader copies what they point to."""
-    for folder in {Path(notebook).parent for notebook in notebooks}:
-        for path in folder.rglob("*"):
-            if path.is_symlink():
-                path.unlink()
-
-
 class SafeReader(NotebookExporter):
-    """Reads a submitted notebook through intake; reads our own autograded notebook as it is."""
+    """Reads of a submitted notebook its hash and nothing else; reads our own autograded notebook as it is."""
+
+    def __init__(self, config: Config | None = None, **options: object):
+        super().__init__(config=config, **options)
+        if getattr(self.parent, "coursedir", None) is not None:
+            # Whatever else lies in a submitted folder (links to files of this machine, too) is not copied.
+            self.parent.coursedir.ignore = [*self.parent.coursedir.ignore, "*", ".*"]
 
     def from_filename(self, filename: str, resources: dict | None = None, **options: object):
-        """Export the file. A submission that cannot be read becomes a notebook without cells and a `problem`."""
+        """Export the file; a submitted one becomes a notebook without cells that holds the hash."""
         root = course_root_of(self)
-        if not Path(filename).resolve().is_relative_to((root / "submitted").resolve()):
+        if Path(filename).resolve().is_relative_to((root / "autograded").resolve()):
             return super().from_filename(filename, resources=resources, **options)
-        mark, cells = {"sha256": "", "problem": ""}, []
-        try:
-            data = read_regular_file(Path(filename))
-            mark["sha256"] = fingerprint(data)
-            cells = read_cells(data)
-        except IntakeError as error:
-            mark["problem"] = str(error)
-        notebook = new_notebook(cells=[_untrusted(cell) for cell in cells], metadata={MARK: mark})
+        notebook = new_notebook(metadata={MARK: {"sha256": _hash_of(Path(filename))}})
         return self.from_notebook_node(notebook, resources=resources, **options)
 
 
-def _untrusted(cell: SubmittedCell) -> NotebookNode:
-    make = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}[cell.kind]
-    return make(cell.source, metadata={"claimed": cell.grade_id} if cell.grade_id else {})
+def _hash_of(path: Path) -> str:
+    """The hash of a submitted file; "" for one that is not read. A stand-in of ours names the hash itself."""
+    try:
+        data = read_regular_file(path)
+    except IntakeError:
+        return ""
+    return data.removeprefix(STAND_IN).decode("ascii") if data.startswith(STAND_IN) else fingerprint(data)
 
 
-class Transplant(NbGraderPreprocessor):
-    """In place of nbgrader's sanitising: the student's cells in the pristine notebook."""
+class FromVerdict(NbGraderPreprocessor):
+    """In place of nbgrader's sanitising: the student's cells in the pristine notebook, as the verdict holds them."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Return the notebook to grade."""
+        """Return the notebook to show. A submission without a verdict is graded now, in a process of its own."""
         from autograder.grading.verdict import load_assignment
 
-        submitted = [SubmittedCell(cell.cell_type, cell.metadata.get("claimed"), cell.source) for cell in nb.cells]
-        work = transplant(load_assignment(resources["nbgrader"]["assignment"]).pristine, submitted)
-        work.notebook.metadata[MARK] = nb.metadata[MARK]
-        return work.notebook, resources
+        names = resources["nbgrader"]
+        verdict = self._verdict(nb.metadata[MARK]["sha256"], names)
+        notebook = assemble(load_assignment(names["assignment"]).pristine, verdict.own, verdict.added)
+        notebook.metadata[MARK] = {"sanitized": verdict.digest()}
+        return notebook, resources
+
+    def _verdict(self, sha256: str, names: dict):
+        from autograder.grading.schedule import grade_all
+        from autograder.grading.verdict import load_assignment, load_verdict
+
+        root, assignment = course_root_of(self), load_assignment(names["assignment"])
+        kept = load_verdict(root, assignment.name, names["student"])
+        if kept and kept.submission == sha256 and kept.checks == assignment.checks_hash:
+            return kept
+        path = root / "submitted" / names["student"] / names["assignment"] / f"{names['notebook']}.ipynb"
+        return grade_all([Submission(names["student"], path)], assignment, root, regrade=True).verdicts[names["student"]]
 
 
-class RunInSandbox(NbGraderPreprocessor):
-    """In place of executing the notebook: the verdict, from its record or made now, as outputs of the check cells."""
+class ShowPoints(NbGraderPreprocessor):
+    """In place of executing the notebook: the verdict as outputs of the check cells."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Give each check cell a table and, as execute_result, its points: nbgrader reads them as partial credit."""
-        verdict = self._verdict(nb.metadata[MARK], resources["nbgrader"])
+        from autograder.grading.verdict import load_verdict
+
+        names = resources["nbgrader"]
+        verdict = load_verdict(course_root_of(self), names["assignment"], names["student"])
+        if verdict is None or nb.metadata[MARK].get("sanitized") != verdict.digest():
+            raise ValueError(f"the verdict of {names['student']} changed while its notebook was written; run again")
         resources[MARK] = verdict
+        nb.metadata[MARK] = {"verdict": verdict.digest()}      # this file is written after the scores are saved
         results = {result["exercise"].split(".", 1)[1]: result for result in verdict.results}
         for cell in nb.cells:
             if is_grade(cell) and cell.cell_type == "code":
                 cell.outputs = _outputs(verdict, results.get(marks(cell)["grade_id"].removesuffix("-check")))
         return nb, resources
-
-    def _verdict(self, mark: dict, names: dict):
-        from autograder.grading.verdict import (
-            course_secret,
-            grade_submission,
-            load_assignment,
-            load_verdict,
-            save_verdict,
-        )
-
-        root, assignment = course_root_of(self), load_assignment(names["assignment"])
-        kept = load_verdict(root, assignment.name, names["student"])
-        if kept and kept.submission == mark["sha256"] and kept.checks == assignment.checks_hash:
-            return kept
-        path = root / "submitted" / names["student"] / names["assignment"] / f"{names['notebook']}.ipynb"
-        fresh = grade_submission(Submission(names["student"], path), assignment, course_secret(root))
-        save_verdict(root, fresh)
-        return fresh
 
 
 def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
@@ -170,6 +168,12 @@ class SaveVerdict(NbGraderPreprocessor):
                     grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
                 if is_solution(cell):
                     gradebook.find_comment(*key).auto_comment = "No response." if untouched else None
+            submission = gradebook.find_submission(names["assignment"], names["student"])
+            submission.timestamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
+            student = gradebook.find_student(names["student"])
+            student.lms_user_id = verdict.lms_id or student.lms_user_id
+            if verdict.name != names["student"] and not student.first_name and not student.last_name:
+                student.last_name = shown(verdict.name, 100)
             gradebook.db.commit()
         return nb, resources
 

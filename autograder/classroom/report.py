@@ -14,6 +14,7 @@ from autograder.checks.rubric import WORDS
 from autograder.classroom.feedback import _title, feedback_path
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
 from autograder.classroom.pages import render
+from autograder.grading.files import write_whole
 from autograder.grading.verdict import Assignment, Verdict
 
 BARS = 10
@@ -21,8 +22,12 @@ STATUS_WORDS = WORDS | {"wrong": "wrong"}       # "not yet" is for students
 Rows = list[tuple[Verdict, HandGrades]]
 
 
-def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Path) -> Path:
-    """Write the page and return its path. Links lead to the feedback pages, relative to the page."""
+def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Path,
+                 left_out: dict[str, str] | None = None) -> Path:
+    """Write the page and return its path. Links lead to the feedback pages, relative to the page.
+
+    left_out: entries of what was handed over that are nobody's submission, with the reason.
+    """
     rows = sorted(rows, key=lambda row: row[0].student)
     tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
     read = [verdict for verdict, _ in rows if verdict.readable]
@@ -35,9 +40,9 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   complete=sum(points == checked for points in earned), spread=spread(earned, checked),
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
                   written=sum(table["written"] for table in tables), items=item_analysis(read),
-                  misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+                  misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
+                  left_out=sorted((left_out or {}).items()))
+    write_whole(path, page)
     return path
 
 
@@ -103,8 +108,8 @@ def _spread_text(earned: list[float], most: float) -> str:
 def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path) -> dict:
     points = exercise_points(verdict, graded, assignment)
     manual = {id for id, one in assignment.exercises.items() if one.kind == "manual"}
-    waiting = [reason for reason in reasons(verdict, points) if not reason.endswith(WRITTEN)]
+    waiting = [reason for reason in reasons(verdict, points, graded) if not reason.endswith(WRITTEN)]
     target = os.path.relpath(feedback_path(course_root, assignment.name, verdict.student), page.parent)
-    return {"student": verdict.student, "link": quote(target), "points": list(points.values()), "reasons": waiting,
+    return {"student": verdict.label, "link": quote(target), "points": list(points.values()), "reasons": waiting,
             "total": total_points(points, graded),
             "written": sum(verdict.readable and points[id] is None for id in manual)}

@@ -1,22 +1,36 @@
 """Grade a whole class: find, judge in sandboxes, save in nbgrader's gradebook, write feedback, grades.csv and report.
 
-Every step keeps what is already right, so a second run costs seconds. `course grade`, `course make` and the tests call
-`grade_class`; nothing here prints.
+The journal of verdicts is the truth. Everything else (nbgrader's notebooks and gradebook, feedback, grades.csv, report)
+is compared with it in every run and made again where it differs, so a run that was killed anywhere is mended by the
+next one, and a second run costs seconds. `course grade`, `course make` and the tests call `grade_class`; nothing here
+prints.
 """
-import shutil
+import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.authoring.catalogue import ROOT
+from traitlets.config import Config
+
+from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom.feedback import feedback_path, write_feedback
-from autograder.classroom.gradebook import autograde, collect, open_gradebook, prepare_course_root
+from autograder.classroom.gradebook import (
+    check_machine,
+    course_config,
+    hash_of,
+    is_stored,
+    keep_copy,
+    open_gradebook,
+    prepare_course_root,
+    store,
+)
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
 from autograder.classroom.report import write_report
 from autograder.errors import CourseError
+from autograder.grading.files import tells_case_apart, write_whole
+from autograder.grading.guard import Guard
 from autograder.grading.schedule import difference, grade_all
-from autograder.grading.submissions import find_submissions
+from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Assignment, Verdict, load_assignment, load_verdict
 
 COURSE_ROOT = ROOT / "_build" / "course"
@@ -34,7 +48,11 @@ def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple
 
 @dataclass
 class Summary:
-    """What a run gave, and where it lies. people: submissions that need a person; changed: lines of a regrade."""
+    """What a run gave, and where it lies.
+
+    people: submissions that need a person. changed: what became of points that were there before. left_out: entries
+    that are nobody's submission, with the reason. stale: students whose verdict is by older checks.
+    """
 
     assignment: str
     submissions: int
@@ -47,78 +65,149 @@ class Summary:
     grades: Path
     report: Path
     changed: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    stale: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
-        return [f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
+        named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
+        stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
+                 "`course grade --regrade` judges them again"] if self.stale else []
+        return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
-                f"report     {self.report}"] + (
+                f"report     {self.report}", *stale] + (
             [f"people     {self.people} submissions need a person; the report says why"] if self.people else [])
 
 
-def grade_class(where: Path, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
+def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
                 jobs: int = 1, regrade: bool = False, backend: object = None,
                 progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
-    """Grade every submission under `where` (a folder or one zip). backend: None takes the strongest isolation here.
+    """Grade every submission under `where`: a folder or one zip; None, with `regrade`, takes the copies of earlier runs.
 
-    Raises CourseError for what the instructor must mend; never for what is in a submission.
+    regrade: judge again what is under `where`, and every other verdict that is by older checks. backend: None takes the
+    strongest isolation here. Raises CourseError for what the instructor must mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
 
     backend = backend or choose_backend()
     loaded = load_assignment(assignment)
+    loaded.check_points()
     course_root = course_root.resolve()
-    submissions = find_submissions(where, loaded.name)
+    if where is None and not (course_root / "verdicts" / loaded.name).is_dir():
+        raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
     config = prepare_course_root(course_root, loaded)
+    guard = Guard(course_root)
+    before = journal(course_root, loaded)
+    submissions, left_out = [], _left_out(course_root, loaded)
+    if where is not None:
+        found = find_submissions(where, loaded.name, known={one.student: one.lms_id for one in before.values()}, guard=guard,
+                                 others=tuple(one.name for one in assignments() if one.name != loaded.name),
+                                 case_matters=tells_case_apart(course_root))
+        submissions, left_out = found.submissions, found.left_out
+        write_whole(_left_out_path(course_root, loaded), json.dumps(left_out, indent=1, sort_keys=True))
+    given = {one.student for one in submissions}
+    older = [verdict for verdict in before.values() if verdict.checks != loaded.checks_hash and verdict.student not in given]
+    if regrade:
+        submissions += [copy for verdict in older if (copy := _from_copy(course_root, verdict, loaded))]
     by_student = {submission.student: submission for submission in submissions}
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
         """Save one verdict in the gradebook while the workers go on."""
-        collect(course_root, by_student[verdict.student], loaded)
-        shutil.rmtree(course_root / "autograded" / verdict.student / loaded.name, ignore_errors=True)
-        with suppress(CourseError):     # tried again below, when every verdict is there
-            autograde(config, loaded.name, verdict.student, force=False)
+        keep(by_student[verdict.student])
+        guard.run(verdict.student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))
         if progress:
             progress(done, total, verdict)
 
-    batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle)
-    for submission in submissions:
-        collect(course_root, submission, loaded)
-    if any(not (course_root / "autograded" / student / loaded.name).exists() for student in by_student):
-        autograde(config, loaded.name, force=False)
-    rows = class_rows(course_root, loaded, config)
-    write_feedback(course_root, loaded, rows)
-    people = sum(bool(_troubles(verdict, graded, loaded)) for verdict, graded in rows)
-    changed = [line for student, before in sorted(batch.before.items()) if regrade
-               for line in difference(before, batch.verdicts[student])]
+    def keep(submission: Submission) -> None:
+        """Keep a copy for nbgrader and for a regrade, or say that another notebook lies there."""
+        if guard.run(submission.student, "copying what was handed in", lambda: keep_copy(
+                course_root, submission, loaded)) is False:
+            guard.troubles[submission.student] = (f"submitted/{submission.student}/{loaded.name} holds another notebook than "
+                                                  "the one that was graded; it was left as it is: keep the one that counts.")
+
+    batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard)
+    for student in given & set(batch.verdicts):
+        keep(by_student[student])
+    verdicts = journal(course_root, loaded)
+    for student, verdict in verdicts.items():
+        stored = guard.run(student, "looking into the gradebook", lambda: is_stored(
+            config, course_root, verdict, loaded))      # noqa: B023
+        if not stored:
+            guard.troubles.pop(student, None)
+            guard.run(student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))    # noqa: B023
+    stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
+    grades, page, people = _write(course_root, report, loaded, config, guard, left_out)
+    changed = [line for student, earlier in sorted(batch.before.items()) if student in batch.verdicts
+               for line in difference(earlier, batch.verdicts[student])]
     return Summary(loaded.name, len(submissions), batch.kept, people, backend.name, batch.seconds,
                    config.CourseDirectory.db_url.removeprefix("sqlite:///"), feedback_path(course_root, loaded.name, "")
-                   .parents[1], write_csv(report / "grades.csv", rows, loaded),
-                   write_report(report / "index.html", rows, loaded, course_root), changed)
+                   .parents[1], grades, page, changed, left_out, stale)
 
 
-def class_rows(course_root: Path, assignment: Assignment, config: object) -> list[tuple[Verdict, HandGrades]]:
-    """Every record of the course root with what was given by hand, sorted by student."""
-    students = sorted(path.stem for path in (course_root / "verdicts" / assignment.name).glob("*.json"))
+def journal(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
+    """Every record of the course root that can be read, by student, sorted."""
+    paths = sorted((course_root / "verdicts" / assignment.name).glob("*.json"))
+    found = [load_verdict(course_root, assignment.name, path.name.removesuffix(".json")) for path in paths]
+    return {verdict.student: verdict for verdict in found if verdict}
+
+
+def _from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
+    """The submission of an earlier verdict, from the copy that was kept; None where that is not what was graded."""
+    path = course_root / "submitted" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
+    copy = Submission(verdict.student, path, timestamp=verdict.timestamp, name=verdict.name, lms_id=verdict.lms_id,
+                      late=verdict.late)
+    return copy if verdict.readable and hash_of(path) == verdict.submission else None
+
+
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard,
+           left_out: dict[str, str]) -> tuple[Path, Path, int]:
+    """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person."""
+    rows = class_rows(course_root, assignment, config, guard)
+    write_feedback(course_root, assignment, rows, guard)
+    for verdict, graded in rows:        # what the pages met is said in the tables
+        if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
+            graded.notes.append(guard.troubles[verdict.student])
+    people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
+    return (write_csv(report / "grades.csv", rows, assignment),
+            write_report(report / "index.html", rows, assignment, course_root, left_out), people)
+
+
+def _left_out_path(course_root: Path, assignment: Assignment) -> Path:
+    return course_root / "verdicts" / f"{assignment.name}.left-out.json"
+
+
+def _left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
+    """What the last run with submissions could not take for anybody's."""
+    try:
+        return json.loads(_left_out_path(course_root, assignment).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:
+    """Every record of the course root with what was given by hand and what else a person must know, by student."""
+    rows = []
     with open_gradebook(config) as gradebook:
-        return [(verdict, hand_grades(gradebook, assignment.name, student)) for student in students
-                if (verdict := load_verdict(course_root, assignment.name, student))]
+        for student, verdict in journal(course_root, assignment).items():
+            graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
+                gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
+            if verdict.checks != assignment.checks_hash:
+                graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
+            rows.append((verdict, graded))
+    return rows
 
 
 def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Path]:
     """Feedback, grades.csv and the report again from the records and the gradebook, after grading by hand."""
-    from autograder.classroom.gradebook import course_config
-
-    loaded = load_assignment(assignment)
+    loaded, course_root = load_assignment(assignment), course_root.resolve()
     if not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first")
-    rows = class_rows(course_root.resolve(), loaded, course_config(course_root.resolve()))
-    write_feedback(course_root.resolve(), loaded, rows)
-    return (write_csv(report / "grades.csv", rows, loaded),
-            write_report(report / "index.html", rows, loaded, course_root.resolve()))
+    config = course_config(course_root)
+    check_machine(config, course_root)
+    return _write(course_root, report, loaded, config, Guard(course_root), _left_out(course_root, loaded))[:2]
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:
-    return [reason for reason in reasons(verdict, exercise_points(verdict, graded, assignment))
+    return [reason for reason in reasons(verdict, exercise_points(verdict, graded, assignment), graded)
             if not reason.endswith(WRITTEN)]

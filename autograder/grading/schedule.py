@@ -1,8 +1,9 @@
 """Grade many submissions on this machine: `jobs` worker processes, each with one submission at a time.
 
-No single submission can stop the batch: a worker that dies, or that is silent for longer than any sandbox may live,
-is replaced; its submission is tried once more in a fresh worker and then waits for a human. A verdict is written as
-soon as it is there, so a run that was interrupted goes on where it stopped.
+No single submission can stop the batch: an exception over one is its own trouble (guard.py); a worker that dies, grows
+too large or is silent for longer than a submission may take is replaced, and its submission is tried once more in a
+fresh worker and then waits for a human. A verdict is written as soon as it is there, so a run that was interrupted goes
+on where it stopped.
 """
 import multiprocessing
 import os
@@ -15,9 +16,11 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from autograder.grading.intake import IntakeError, fingerprint
+from autograder.errors import MachineError
+from autograder.grading.guard import Guard
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import (
+    BUDGET_SECONDS,
     Assignment,
     Verdict,
     course_secret,
@@ -26,9 +29,13 @@ from autograder.grading.verdict import (
     load_verdict,
     sandboxes,
     save_verdict,
+    undecided,
 )
 
-PATIENCE = 700.0        # seconds for one submission; above two tries of a sandbox's whole time, so only faults meet it
+PATIENCE = 2 * BUDGET_SECONDS + 120.0   # seconds for one submission, reading it included: only faults meet it
+WORKER_MEMORY = 4 * 2**30               # bytes resident; torch and the checks take about one eighth
+LOOK_EVERY = 2.0                        # seconds between two looks at the workers' memory
+DIED = "The grader failed twice on this submission."
 
 
 @dataclass
@@ -53,27 +60,35 @@ class Batch:
 
 def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1,
               regrade: bool = False, backend: object = None,
-              progress: Callable[[int, int, Verdict], None] | None = None) -> Batch:
+              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None) -> Batch:
     """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
 
-    backend: a sandbox backend, the same for all; default the strongest one here. Raises CourseError if there is none.
+    backend: a sandbox backend, the same for all; default the strongest one here. Raises CourseError if there is none,
+    and MachineError when this machine cannot go on; what was graded by then is kept.
     """
     from autograder.sandbox import choose_backend
 
     started, batch, backend = time.monotonic(), Batch(), backend or choose_backend()
+    guard = guard or Guard(course_root)
     course_secret(course_root)
     todo: deque[Submission] = deque()
     for submission in submissions:
         kept = load_verdict(course_root, assignment.name, submission.student)
         if kept:
             batch.before[submission.student] = kept
-        if kept and not regrade and _still_holds(kept, submission, assignment):
+        if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict",
+                                              lambda: still_holds(kept, submission, assignment)):     # noqa: B023
             batch.verdicts[submission.student] = kept
             batch.kept += 1
         else:
             todo.append(submission)
-    assignment.load()
-    workers = [_hire(assignment, course_root, backend) for _ in range(min(jobs, len(todo)))]
+    if todo:
+        assignment.load()
+        with sandboxes(assignment, backend) as pool:
+            pool.prepare()      # the files inside are made once, before the workers are forked
+    workers: list[Worker] = []
+    for _ in range(min(jobs, len(todo))):
+        workers.append(_hire(assignment, course_root, backend, workers))
     failures: dict[str, int] = {}
     try:
         while todo or any(worker.submission for worker in workers):
@@ -82,12 +97,14 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
                 verdict = _answer(worker)
                 if verdict is None:
                     lost = worker.submission
-                    workers[workers.index(worker)] = _replace(worker, assignment, course_root, backend)
+                    _dismiss(worker)
+                    workers.remove(worker)
+                    workers.append(_hire(assignment, course_root, backend, workers))
                     failures[lost.student] = failures.get(lost.student, 0) + 1
                     if failures[lost.student] < 2:
                         todo.appendleft(lost)
                         continue
-                    verdict = _gave_up(lost, assignment)
+                    verdict = undecided(lost, assignment, DIED)
                 worker.submission = None
                 save_verdict(course_root, verdict)
                 batch.verdicts[verdict.student] = verdict
@@ -101,35 +118,37 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
     return batch
 
 
-def _still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -> bool:
-    """Whether a record may stand: same bytes, same checks, same notes, and no fault of the grader in it."""
-    if kept.checks != assignment.checks_hash or kept.timestamp != submission.timestamp:
-        return False
-    if any("failed" in one["reason"] for one in kept.human):
-        return False
-    try:
-        return kept.submission == fingerprint(submission.read())
-    except IntakeError as error:
-        return not kept.readable and str(error) in kept.waits("")
+def still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -> bool:
+    """Whether a record may stand: the same was handed in, the same checks, and no fault of the grader in it."""
+    return kept.checks == assignment.checks_hash and not kept.fault and kept.source == submission.identity()
 
 
-def _hire(assignment: Assignment, course_root: Path, backend: object) -> Worker:
+def _hire(assignment: Assignment, course_root: Path, backend: object, others: list[Worker]) -> Worker:
     # A fork has torch and the checks loaded already, which saves 3 s a worker. With other threads about it may hang.
     alone = sys.platform == "linux" and threading.active_count() == 1
     context = multiprocessing.get_context("fork" if alone else "spawn")
     here, there = context.Pipe()
+    # An end of another's pipe that a fork keeps open would hide our end from that worker.
+    theirs = [here.fileno(), *(worker.pipe.fileno() for worker in others)] if alone else []
     process = context.Process(target=_work, daemon=True, args=(
-        there, assignment.name, assignment.checks_hash, course_root, backend))
+        there, assignment.name, assignment.checks_hash, course_root, backend, os.getpid(), theirs))
     process.start()
     there.close()
     return Worker(process, here)
 
 
-def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object) -> None:
-    """A worker's life: take a submission, send its verdict, until the pipe closes."""
+def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, parent: int,
+          theirs: list[int]) -> None:
+    """A worker's life: take a submission, send its verdict, until the pipe closes or its parent ends."""
+    from autograder.sandbox.lifetime import die_with
+
+    for descriptor in theirs:
+        os.close(descriptor)
+    die_with(parent)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
+    guard = Guard(course_root)
     with sandboxes(loaded, backend) as pool:
         while True:
             try:
@@ -138,7 +157,14 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
                 return
             # The next sandbox starts while this submission is judged.
             pool.ahead = 1 if more else 0
-            pipe.send(grade_submission(submission, loaded, secret, pool).to_json())
+            try:
+                verdict = guard.run(submission.student, "grading", lambda: grade_submission(
+                    submission, loaded, secret, pool))      # noqa: B023
+            except MachineError as error:
+                pipe.send({"machine": str(error)})
+                continue
+            verdict = verdict or undecided(submission, loaded, guard.troubles[submission.student])
+            pipe.send(verdict.to_json())
 
 
 def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
@@ -152,24 +178,27 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
 
 
 def _ready(workers: list[Worker]) -> list[Worker]:
-    """Busy workers that have an answer, are dead, or are silent for too long."""
+    """Busy workers that have an answer, are dead, are silent for too long, or have grown too large."""
+    from autograder.sandbox.process import resident
+
     busy = [worker for worker in workers if worker.submission]
-    late = min(worker.since for worker in busy) + PATIENCE
-    heard = wait([worker.pipe for worker in busy], timeout=max(0.0, late - time.monotonic()))
-    now = time.monotonic()
-    return [worker for worker in busy if worker.pipe in heard or now - worker.since >= PATIENCE]
+    while True:
+        heard = wait([worker.pipe for worker in busy], timeout=LOOK_EVERY)
+        now = time.monotonic()
+        found = [worker for worker in busy if worker.pipe in heard or now - worker.since >= PATIENCE
+                 or resident(worker.process.pid) > WORKER_MEMORY]
+        if found:
+            return found
 
 
 def _answer(worker: Worker) -> Verdict | None:
     try:
-        return Verdict.from_json(worker.pipe.recv()) if worker.pipe.poll() else None
+        record = worker.pipe.recv() if worker.pipe.poll() else None
     except (EOFError, OSError):
         return None
-
-
-def _replace(worker: Worker, assignment: Assignment, course_root: Path, backend: object) -> Worker:
-    _dismiss(worker)
-    return _hire(assignment, course_root, backend)
+    if record and "machine" in record:
+        raise MachineError(record["machine"])
+    return Verdict.from_json(record) if record else None
 
 
 def _dismiss(worker: Worker) -> None:
@@ -181,21 +210,11 @@ def _dismiss(worker: Worker) -> None:
         worker.process.kill()
 
 
-def _gave_up(submission: Submission, assignment: Assignment) -> Verdict:
-    try:
-        sha = fingerprint(submission.read())
-    except IntakeError:
-        sha = ""
-    return Verdict(submission.student, assignment.name, sha, assignment.checks_hash, timestamp=submission.timestamp,
-                   human=[{"exercise": None, "reason": "The grader failed twice on this submission."}],
-                   ignored=list(submission.notes), tries=2)
-
-
 def show_progress(done: int, total: int, verdict: Verdict) -> None:
     """One line a submission: rewritten in place on a terminal, plain lines in a log."""
     earned = sum(result["earned"] for result in verdict.results)
     state = f"{earned:g} points" if verdict.readable else "needs a human"
-    line = f"{done:>4} of {total}  {verdict.student:<28.28} {state:<14} {verdict.seconds:6.1f} s"
+    line = f"{done:>4} of {total}  {verdict.label:<28.28} {state:<14} {verdict.seconds:6.1f} s"
     if sys.stdout.isatty():
         print(f"\r{line}", end="\n" if done == total else "", flush=True)
     else:
@@ -203,7 +222,7 @@ def show_progress(done: int, total: int, verdict: Verdict) -> None:
 
 
 def difference(before: Verdict, after: Verdict) -> list[str]:
-    """What a regrade changed, a line an exercise: "ada 01.ppmi: 3 -> 4 (shift: wrong -> passed)"."""
+    """What another grading changed, a line an exercise: "ada 01.ppmi: 3 -> 4 (shift: wrong -> passed)"."""
     old = {result["exercise"]: result for result in before.results}
     lines = []
     for result in after.results:

@@ -1,143 +1,291 @@
-"""Find what a class handed in: nbgrader's folders, or a folder of zips. Nothing is extracted to disk.
+"""Find what a class handed in: every entry becomes one student's submission, or is named with the reason why not.
 
-Two layouts: `STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`, and `STUDENT.zip` with the notebook anywhere inside. The name of the
-zip decides who it belongs to, whatever the folders inside are called: otherwise one student could hand in for another.
-One zip of the whole class, in nbgrader's layout, can be given in place of a folder.
+Given is a folder or one zip, as a learning platform's download or in our own layouts (see layouts.py). Nothing is
+extracted to disk and nothing that was handed in is written to. Where it is not clear what counts, a human decides:
+two notebooks of one student, one student twice, a link in the place of a file.
 """
+import hashlib
 import os
 import re
 import stat
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from functools import lru_cache
+from pathlib import Path
 
 from autograder.errors import CourseError
+from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
+from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
+from autograder.grading.layouts import QUIET, Hand, Item, hands
+from autograder.grading.limited import in_limits
+from autograder.grading.names import safe_name, shown
 
-MAX_ZIP_BYTES = 50 * 2**20
-MAX_ZIP_MEMBERS = 2_000
-MAX_DIRECTORY_BYTES = 2**20         # the zip's list of members
-MAX_UNPACKED_BYTES = 200 * 2**20    # all members together, as they declare themselves
-MAX_RATIO = 200                     # notebooks shrink about 5 to 20 times
-
-_QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "timestamp.txt"}
+MAX_DEPTH = 12              # folders below what was given
+MAX_FILES = 100_000         # below one entry
+MAX_OF_A_STUDENT = 2_000    # files of one student
+STAMP = "timestamp.txt"     # nbgrader's
+_COPY = re.compile(r"(-\d{1,3}|-Copy\d{1,3}|[ _]?\(\d{1,3}\))+$")     # what Canvas, Jupyter and browsers append
 
 
 @dataclass(frozen=True)
 class Submission:
     """Where one student's notebook lies, or why there is none that can be read.
 
-    `member` is the name inside the zip at `path`, or None for a file. `notes` are sentences for the feedback.
+    student: the safe name, a key everywhere. name: as it was handed over. `inside`: names of members, from the zip at
+    `path` inwards. notes: sentences for the feedback. lms_id: the platform's number. late: the platform said so.
     """
 
     student: str
     path: Path
-    member: str | None = None
-    problem: str | None = None
+    inside: tuple[str, ...] = ()
+    problem: str = ""
     notes: tuple[str, ...] = field(default=())
     timestamp: str | None = None
+    name: str = ""
+    lms_id: str = ""
+    late: bool = False
+    of_class_zip: bool = False
 
     def read(self) -> bytes:
-        """The notebook's bytes, capped. Raises IntakeError when there is a problem."""
+        """The notebook's bytes, capped. Raises IntakeError when there is a problem. Call it within limits."""
         if self.problem:
             raise IntakeError(self.problem)
-        if self.member is None:
+        if not self.inside:
             return read_regular_file(self.path)
-        with _open_zip(self.path) as archive:
-            return _read_member(archive, archive.getinfo(self.member))
+        source: Path | bytes = self.path
+        for place, key in enumerate(self.inside):
+            last = place == len(self.inside) - 1
+            source = read_member(source, shown(self.path.name), key,
+                                 OF_A_CLASS if self.of_class_zip and place == 0 else OF_A_STUDENT,
+                                 MAX_NOTEBOOK_BYTES if last else MAX_ZIP_BYTES)
+        return source
+
+    def identity(self) -> str:
+        """A hash of what was handed in, without reading into it: the same as long as nothing changed."""
+        try:
+            found = os.lstat(self.path)
+            content = _file_hash(self.path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else "no file"
+        except OSError as error:
+            content = f"unreadable: {error.strerror}"
+        parts = [content, *self.inside, self.problem, self.timestamp or "", str(self.late)]
+        return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
 
 
-def find_submissions(where: Path, assignment: str, notebook: str | None = None) -> list[Submission]:
-    """One Submission per student, sorted by name. Raises CourseError if `where` holds none at all."""
-    notebook = notebook or assignment
-    if where.is_file():
-        found = _class_zip(where, assignment, notebook)
-    elif where.is_dir():
-        found = [submission for entry in sorted(where.iterdir())
-                 if (submission := _entry(entry, assignment, notebook)) is not None]
-    else:
-        raise CourseError(f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ "
-                          "or STUDENT.zip")
+@dataclass
+class Found:
+    """What was found: submissions by student, sorted; and entries that are nobody's, with the reason."""
+
+    submissions: list[Submission] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | None = None, others: tuple[str, ...] = (),
+                     guard: Guard | None = None, case_matters: bool = True) -> Found:
+    """Every submission under `where`, a folder or one zip. Raises CourseError if there is none at all.
+
+    known: the platform's number by student, from earlier runs, so that a name stays with its student. others: names
+    of other assignments. case_matters: whether "Ada" and "ada" can be two folders.
+    """
+    guard = guard or Guard()
+    items = list(_items(where, guard, assignment))
+    found, left_out = hands(items, assignment)
+    left_out = {shown(entry): reason for entry, reason in left_out.items()}
     if not found:
-        raise CourseError(f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/"
-                          f"{notebook}.ipynb, or STUDENT.zip")
-    return sorted(_without_twins(found), key=lambda submission: submission.student)
+        seen = "; ".join(f"{entry}: {reason}" for entry, reason in list(left_out.items())[:5])
+        raise CourseError(f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/{assignment}.ipynb, "
+                          f"STUDENT.zip, or a download of Moodle or Canvas.{' There is ' + seen if seen else ''}")
+    of_class_zip = where.is_file()
+    submissions = []
+    for hand, student in _named(found, known or {}):
+        one = guard.run(student, "looking into what was handed in", lambda hand=hand, student=student: _submission(
+            hand, student, assignment, others, of_class_zip))
+        submissions.append(one or Submission(student, where, problem=guard.troubles[student].rstrip("."), name=hand.student,
+                                             lms_id=hand.id))
+    submissions = sorted(_without_twins(submissions, case_matters), key=lambda one: one.student)
+    return Found(submissions, left_out)
 
 
-def student_id(name: str) -> str:
-    """A name that is safe in a path, a glob and a page: letters, digits, `_ . @ -`, at most 80 characters."""
-    return re.sub(r"[^\w.@-]+", "_", name).strip("._")[:80] or "unnamed"
+def _items(where: Path, guard: Guard, assignment: str) -> Iterator[Item]:
+    if where.is_dir():
+        try:
+            names = sorted(os.listdir(where))
+        except OSError as error:
+            raise CourseError(f"{where} cannot be opened: {error.strerror}. Give a folder that you can read") from error
+        for name in names:
+            if name not in QUIET:
+                yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,)))) or [
+                    Item((name,), where / name, problem="the grader failed while looking for files in it")]
+    elif where.is_file():
+        try:
+            members = in_limits(lambda: [(member.parts, member.key) for member in list_members(
+                where, where.name, OF_A_CLASS) if not member.outside], seconds=120, memory=2 * 2**30)
+        except IntakeError as error:
+            raise CourseError(f"{where}: {error}. Give the platform's download, or a folder") from error
+        yield from (Item(tuple(parts), where, (key,)) for parts, key in members if not QUIET & set(parts))
+    else:
+        raise CourseError(f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or "
+                          "STUDENT.zip, or a download of Moodle or Canvas")
 
 
-def _without_twins(found: list[Submission]) -> Iterator[Submission]:
+def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
+    """The files at and below one entry of a folder. What cannot be looked at is an item with a problem."""
+    todo, count = [(path, parts)], 0
+    while todo:
+        path, parts = todo.pop()
+        count += 1
+        if count > MAX_FILES or len(parts) > MAX_DEPTH:
+            yield Item(parts, path, problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}")
+            return
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            yield Item(parts, path, problem=f"{shown(path.name)} is a link to another file. Links are not followed")
+        elif stat.S_ISREG(mode):
+            yield Item(parts, path)
+        elif not stat.S_ISDIR(mode):
+            yield Item(parts, path, problem=f"{shown(path.name)} is not an ordinary file")
+        else:
+            try:
+                names = sorted(os.listdir(path), reverse=True)
+            except OSError as error:
+                yield Item(parts, path, problem=f"{shown(path.name)} cannot be opened: {error.strerror}")
+                continue
+            if not names:
+                yield Item(parts, path, problem="the folder is empty")
+            todo += [(path / name, (*parts, name)) for name in names if name not in QUIET]
+
+
+def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str]]:
+    """Each hand with its student's safe name. Students of one name are told apart by the platform's number.
+
+    A name that belongs to a number since an earlier run stays with it.
+    """
+    numbers: dict[str, set[str]] = {}
+    for hand in found:
+        numbers.setdefault(safe_name(hand.student), set()).add(hand.id)
+    for hand in found:
+        plain = safe_name(hand.student)
+        owner = known.get(plain, "")
+        alone = len(numbers[plain]) == 1 and owner in ("", hand.id)
+        yield hand, plain if not hand.id or alone or owner == hand.id else safe_name(f"{hand.student}_{hand.id}")
+
+
+def _without_twins(submissions: list[Submission], case_matters: bool) -> Iterator[Submission]:
     """Two submissions of one student become one that needs a human: choosing for them would be guessing."""
-    # Names that differ only in case are one file on macOS, so they are one student here.
     by_student: dict[str, list[Submission]] = {}
-    for submission in found:
-        by_student.setdefault(submission.student.casefold(), []).append(submission)
+    for one in submissions:
+        by_student.setdefault(one.student if case_matters else one.student.casefold(), []).append(one)
     for group in by_student.values():
-        names = ", ".join(sorted(s.path.name if s.member is None else f"{s.path.name}:{s.member}" for s in group))
+        names = ", ".join(sorted({shown(one.path.name) for one in group}))
         yield group[0] if len(group) == 1 else replace(
             group[0], problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts")
 
 
-def _entry(entry: Path, assignment: str, notebook: str) -> Submission | None:
-    """The submission at one entry of the class folder, or None when it is not one."""
-    mode = os.lstat(entry).st_mode
-    if stat.S_ISREG(mode) and entry.suffix.lower() == ".zip":
-        return _student_zip(entry, assignment, notebook)
-    if stat.S_ISLNK(mode) and (entry.suffix.lower() == ".zip" or entry.is_dir()):
-        return Submission(student_id(entry.stem), entry, problem=f"{entry.name} is a link. Links are not followed")
-    if not stat.S_ISDIR(mode) or entry.name.startswith("."):
-        return None
-    folder = entry / assignment
-    if not os.path.lexists(folder):
-        return None
-    if not stat.S_ISDIR(os.lstat(folder).st_mode):
-        return Submission(student_id(entry.name), folder,
-                          problem=f"{entry.name}/{assignment} is a link or a file, not a folder. Links are not followed")
-    return _student_folder(student_id(entry.name), folder, notebook)
-
-
-def _student_folder(student: str, folder: Path, notebook: str) -> Submission:
-    links, others, notebooks = [], [], []
-    for entry in sorted(folder.iterdir()):
-        mode = os.lstat(entry).st_mode
-        if entry.name in _QUIET:
+def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ...], of_class_zip: bool) -> Submission:
+    """What of one student's files is graded, or the problem."""
+    first = hand.files[0][1]
+    whole = Submission(student, first.path, first.inside, name=hand.student, lms_id=hand.id, late=hand.late,
+                       of_class_zip=of_class_zip, notes=("Your platform marked it as late.",) if hand.late else ())
+    files = [(parts, item) for parts, item in hand.files if not QUIET & set(parts)]
+    if len(files) > MAX_OF_A_STUDENT:
+        return replace(whole, problem=f"there are more than {MAX_OF_A_STUDENT:,} files")
+    if len(files) == 1 and files[0][1].problem:
+        return replace(whole, problem=files[0][1].problem)
+    stamps = [item for parts, item in files if parts == (STAMP,) and not item.inside and not item.problem]
+    choice = _Choice(assignment, others)
+    for parts, item in files:
+        if item in stamps:
             continue
-        if stat.S_ISLNK(mode) and entry.suffix != ".ipynb":
-            links.append(entry.name)
-        elif entry.suffix == ".ipynb":
-            notebooks.append(entry.name)
+        if item.name.lower().endswith(".zip") and not item.problem:
+            try:
+                members = in_limits(lambda item=item: [(one.parts, one.key, one.outside) for one in _list_zip(
+                    item, of_class_zip)])
+            except IntakeError as error:
+                choice.broken.append(str(error))
+                continue
+            keys = [key for _, key, _ in members]
+            if len(set(keys)) < len(keys):
+                choice.broken.append("the zip holds two files of one name")
+            for inner, key, outside in members:
+                if not QUIET & set(inner):
+                    choice.take(tuple(inner), Item((*parts, *inner), item.path, (*item.inside, key)), outside)
         else:
-            others.append(entry.name)
-    chosen, problem, notes = _choose([(name, name) for name in notebooks], notebook)
-    notes += [f"{_names(links)}: links to other files are not followed"] if links else []
-    notes += [f"{_names(others)}: only the notebook is graded; other files are left out"] if others else []
-    return Submission(student, folder / (chosen or f"{notebook}.ipynb"), problem=problem, notes=tuple(notes),
-                      timestamp=_timestamp(folder / "timestamp.txt"))
+            choice.take(parts, item)
+    chosen, problem, notes = choice.result()
+    return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
+                   problem=problem, notes=(*whole.notes, *notes), timestamp=_timestamp(stamps[0].path) if stamps else None)
 
 
-def _choose(notebooks: list[tuple[str, str]], wanted: str) -> tuple[str | None, str | None, list[str]]:
-    """Of (base name, full name) pairs: the full name to grade, or the problem; and notes about the others."""
-    exact = [full for base, full in notebooks if base == f"{wanted}.ipynb"]
-    if len(exact) == 1:
-        rest = [full for _, full in notebooks if full != exact[0]]
-        return exact[0], None, [f"{_names(rest)}: only {wanted}.ipynb is graded"] if rest else []
-    if not notebooks:
-        return None, f"there is no notebook; expected {wanted}.ipynb", []
-    if len(notebooks) == 1:
-        return notebooks[0][1], None, [f"{_names([notebooks[0][0]])}: taken for {wanted}.ipynb, the only notebook here"]
-    return None, f"there are {len(notebooks)} notebooks and it is not clear which is {wanted}.ipynb: " \
-                 f"{_names([full for _, full in notebooks])}", []
+def _list_zip(item: Item, of_class_zip: bool) -> list:
+    if not item.inside:
+        return list_members(item.path, shown(item.name))
+    data = Submission("", item.path, (*item.inside, ""), of_class_zip=of_class_zip)
+    source: Path | bytes = item.path
+    for place, key in enumerate(item.inside):
+        source = read_member(source, shown(item.path.name), key,
+                             OF_A_CLASS if data.of_class_zip and place == 0 else OF_A_STUDENT, MAX_ZIP_BYTES)
+    return list_members(source, shown(item.name))
+
+
+class _Choice:
+    """Sorts one student's files into the notebook to grade and the rest, which is named."""
+
+    def __init__(self, assignment: str, others: tuple[str, ...]):
+        self.assignment, self.other_assignments = assignment, others
+        self.notebooks: list[Item] = []
+        self.elsewhere: list[str] = []
+        self.rest: list[str] = []
+        self.outside: list[str] = []
+        self.links: list[str] = []
+        self.broken: list[str] = []
+
+    def take(self, parts: tuple[str, ...], item: Item, outside: bool = False) -> None:
+        """Put one file where it belongs."""
+        name = parts[-1] if parts else item.name
+        stem, _, ending = name.rpartition(".")
+        if outside:
+            self.outside.append("/".join(parts))
+        elif ending.lower() == "ipynb":
+            other = _COPY.sub("", stem) in self.other_assignments or set(parts[:-1]) & set(self.other_assignments)
+            self.elsewhere.append(name) if other else self.notebooks.append(item)
+        elif item.problem:
+            self.links.append(name)
+        else:
+            self.rest.append(name)
+
+    def result(self) -> tuple[Item | None, str, list[str]]:
+        """The notebook or None, the problem or "", and notes about the rest."""
+        wanted = f"{self.assignment}.ipynb"
+        notes = [f"{_names(names)}: {why}" for names, why in (
+            (self.outside, "paths that lead out of the zip are left out"),
+            (self.links, "links to other files are not followed"),
+            (self.elsewhere, "it belongs to another assignment and is left out"),
+            (self.rest, "only the notebook is graded; other files are left out")) if names]
+        if self.broken:
+            return None, "; ".join(self.broken), notes
+        if not self.notebooks:
+            there = f"; there is {_names(self.elsewhere + self.rest)}" if self.elsewhere + self.rest else ""
+            return None, f"there is no notebook; expected {wanted}{there}", notes
+        if len(self.notebooks) > 1:
+            names = _names([shown("/".join(item.parts), 200) for item in self.notebooks])
+            return None, f"there are {len(self.notebooks)} notebooks and it is not clear which one counts: {names}", notes
+        (chosen,) = self.notebooks
+        if chosen.problem:
+            return None, chosen.problem, notes
+        if not _COPY.sub("", chosen.name.rpartition(".")[0]).endswith(self.assignment):
+            notes.append(f"{_names([chosen.name])}: taken for {wanted}, the only notebook here")
+        return chosen, "", notes
 
 
 def _names(names: list[str]) -> str:
-    shown = [re.sub(r"[^\w./@ -]", "?", name)[:60] for name in names[:6]]
-    return ", ".join(shown) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    some = [shown(name, 60) for name in names[:6]]
+    return ", ".join(some) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _timestamp(path: Path) -> str | None:
@@ -149,104 +297,3 @@ def _timestamp(path: Path) -> str | None:
         return text
     except (IntakeError, ValueError, OverflowError, TypeError):
         return None
-
-
-def _open_zip(path: Path) -> zipfile.ZipFile:
-    """A zip whose list of members is small enough to be read. Raises IntakeError."""
-    if path.stat().st_size > MAX_ZIP_BYTES:
-        raise IntakeError(f"{path.name} has {path.stat().st_size:,} bytes; at most {MAX_ZIP_BYTES:,} are read")
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 65_557))
-        tail = file.read()
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or len(tail) < end + 22:
-        raise IntakeError(f"{path.name} is not a zip, or it is cut off")
-    count, directory_bytes = struct.unpack("<HI", tail[end + 10 : end + 16])
-    # The reader believes a zip64 record over these numbers; no honest notebook needs one.
-    if tail[max(0, end - 20) : end].startswith(b"PK\x06\x07") or directory_bytes > MAX_DIRECTORY_BYTES \
-            or count > MAX_ZIP_MEMBERS:
-        raise IntakeError(f"{path.name} lists more than {MAX_ZIP_MEMBERS:,} files")
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error, EOFError) as error:
-        raise IntakeError(f"{path.name} is a broken zip: {str(error)[:100]}") from error
-    infos = archive.infolist()
-    unpacked = sum(info.file_size for info in infos)
-    if len(infos) > MAX_ZIP_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
-        archive.close()
-        raise IntakeError(f"{path.name} unpacks to {len(infos):,} files and {unpacked:,} bytes: too much")
-    return archive
-
-
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    name = _names([info.filename])
-    if stat.S_ISLNK(info.external_attr >> 16):
-        raise IntakeError(f"{name} in the zip is a link to another file. Links are not followed")
-    if info.flag_bits & 1:
-        raise IntakeError(f"{name} in the zip is encrypted")
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise IntakeError(f"{name} in the zip is packed by an unusual method; use an ordinary zip")
-    if info.file_size > MAX_NOTEBOOK_BYTES:
-        raise IntakeError(f"{name} in the zip has {info.file_size:,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are read")
-    if info.file_size > MAX_RATIO * max(1, info.compress_size):
-        raise IntakeError(f"{name} in the zip unpacks to more than {MAX_RATIO} times its size: it looks like a zip bomb")
-    try:
-        with archive.open(info) as file:
-            data = file.read(MAX_NOTEBOOK_BYTES + 1)        # what the header declares is not believed
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        raise IntakeError(f"{name} in the zip cannot be unpacked: {str(error)[:100]}") from error
-    if len(data) > MAX_NOTEBOOK_BYTES:
-        raise IntakeError(f"{name} in the zip has more than {MAX_NOTEBOOK_BYTES:,} bytes")
-    return data
-
-
-def _members(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], list[str]]:
-    """The files of a zip that count, and the names of those whose path leads out of it."""
-    kept, strange = [], []
-    for info in archive.infolist():
-        parts = PurePosixPath(info.filename.replace("\\", "/")).parts
-        if info.is_dir() or _QUIET & set(parts) or not parts:
-            continue
-        outside = ".." in parts or parts[0] == "/" or ":" in parts[0]
-        (strange if outside else kept).append(info.filename if outside else info)
-    return kept, strange
-
-
-def _student_zip(path: Path, assignment: str, notebook: str) -> Submission:
-    """The submission in STUDENT.zip; folders inside may be anything."""
-    student = student_id(path.stem)
-    try:
-        with _open_zip(path) as archive:
-            kept, strange = _members(archive)
-    except IntakeError as error:
-        return Submission(student, path, problem=str(error))
-    names = [info.filename for info in kept]
-    if len(set(names)) < len(names):
-        twins = sorted({name for name in names if names.count(name) > 1})
-        return Submission(student, path, problem=f"the zip holds two files of one name: {_names(twins)}")
-    notebooks = [(PurePosixPath(name).name, name) for name in names if name.endswith(".ipynb")]
-    inside = [(base, name) for base, name in notebooks if assignment in PurePosixPath(name).parts[:-1]]
-    member, problem, notes = _choose(inside or notebooks, notebook)
-    others = [name for name in names if not name.endswith(".ipynb")]
-    notes += [f"{_names(strange)}: paths that lead out of the zip are left out"] if strange else []
-    notes += [f"{_names(others)}: only the notebook is graded; other files are left out"] if others else []
-    return Submission(student, path, member=member, problem=problem, notes=tuple(notes))
-
-
-def _class_zip(path: Path, assignment: str, notebook: str) -> list[Submission]:
-    """Every STUDENT/ASSIGNMENT/NOTEBOOK.ipynb of one zip that the instructor gave."""
-    try:
-        with _open_zip(path) as archive:
-            kept, _ = _members(archive)
-    except IntakeError as error:
-        raise CourseError(f"{path}: {error}") from error
-    by_student: dict[str, list[str]] = {}
-    for info in kept:
-        parts = PurePosixPath(info.filename).parts
-        if len(parts) >= 3 and parts[-2] == assignment and parts[-1].endswith(".ipynb"):
-            by_student.setdefault(student_id(parts[-3]), []).append(info.filename)
-    found = []
-    for student, names in by_student.items():
-        member, problem, notes = _choose([(PurePosixPath(name).name, name) for name in names], notebook)
-        found.append(Submission(student, path, member=member, problem=problem, notes=tuple(notes)))
-    return found

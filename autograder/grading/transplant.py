@@ -9,6 +9,7 @@ all its parts in order, as "run all" would run them; untouched copies of the stu
 at all, its stub runs before the student's own cells, which may define the function anew.
 """
 import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
@@ -34,13 +35,14 @@ class Transplant:
     """The result: `notebook` for nbgrader and people, `pieces` for the sandbox, `ignored` sentences for the feedback.
 
     own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
+    added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
     too_long: solution cells that were over the cap and are left as the stub; a human must look.
     """
 
     notebook: NotebookNode
     pieces: list[Piece]
     own: dict[str, str] = field(default_factory=dict)
-    added: list[str] = field(default_factory=list)
+    added: list[tuple[str | None, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     too_long: list[str] = field(default_factory=list)
 
@@ -61,22 +63,18 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
     unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell)}
     parts, added, notes = _sort_cells(ours, unmarked, submitted)
-    result = Transplant(copy.deepcopy(pristine), [], ignored=notes.sentences())
+    result = Transplant(pristine, [], ignored=notes.sentences())
     pieces: list[Piece] = []
     absent: list[Piece] = []
-    cells: list[NotebookNode] = []
 
     def take_added(anchor: str | None) -> None:
         for source in added.get(anchor, []):
-            result.added.append(source)
+            result.added.append((anchor, source))
             pieces.append(Piece(None, source))
-            cells.append(new_code_cell(source, id=f"added-{len(result.added)}", metadata={"tags": ["added-by-student"]}))
 
     take_added(None)
-    for cell in result.notebook.cells:
+    for cell in pristine.cells:
         grade_id = marks(cell).get("grade_id")
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
         if is_setup(cell):
             absent.append(Piece(grade_id, cell.source))
         if marks(cell).get("solution"):
@@ -85,13 +83,30 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
                 target = pieces if grade_id in parts else absent
                 target.extend(Piece(grade_id, source) for source in (own or [cell.source]))
             if own:
-                cell.source = result.own[grade_id] = "\n\n".join(own)
-        cells.append(cell)
+                result.own[grade_id] = "\n\n".join(own)
         if grade_id is not None:
             take_added(grade_id)
-    result.notebook.cells = cells
+    result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
     return result
+
+
+def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:
+    """The pristine notebook with a student's work in it, as a record holds it: see Transplant for `own` and `added`."""
+    notebook = copy.deepcopy(pristine)
+    by_anchor: dict[str | None, list[NotebookNode]] = {}
+    for number, (anchor, source) in enumerate(added, start=1):
+        by_anchor.setdefault(anchor, []).append(
+            new_code_cell(source, id=f"added-{number}", metadata={"tags": ["added-by-student"]}))
+    cells = by_anchor.pop(None, [])
+    for cell in notebook.cells:
+        grade_id = marks(cell).get("grade_id")
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        cell.source = own.get(grade_id, cell.source) if grade_id else cell.source
+        cells += [cell, *by_anchor.pop(grade_id, [])] if grade_id else [cell]
+    notebook.cells = cells
+    return notebook
 
 
 def _own_source(grade_id: str, parts: list[str], cell: NotebookNode, result: Transplant) -> list[str]:

@@ -16,22 +16,28 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from autograder.errors import CourseError
-from autograder.grading.intake import IntakeError, fingerprint, read_cells
+from autograder.grading.files import write_whole
+from autograder.grading.names import shown
+from autograder.grading.reading import Reading, read_work
 from autograder.grading.submissions import Submission
-from autograder.grading.transplant import Transplant, transplant
 
-SCHEMA = 1
+SCHEMA = 2
 SECRET_FILE = ".course-secret"
 MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
+BUDGET_SECONDS = 120.0  # for one submission once its cells have run, both tries together; an honest one takes a few
+FAILED = "The checker failed twice on this exercise; no points were decided."
+SPENT = (f"The submission used up its {BUDGET_SECONDS:g} seconds before this exercise was judged; no points were decided.")
 
 
 @dataclass
 class Verdict:
     """The record of one graded submission; `to_json` and `from_json` keep it exactly.
 
-    results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what a person must
-    decide; such an exercise has no points yet. own: the student's sources by grade id. seconds: wall clock, all tries.
+    submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late:
+    see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
+    a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant.
+    fault: the grader failed, so the next run tries again. seconds: wall clock, all tries.
     """
 
     student: str
@@ -45,8 +51,13 @@ class Verdict:
     ignored: list[str] = field(default_factory=list)
     cell_errors: list[str] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
-    added: list[str] = field(default_factory=list)
+    added: list[list] = field(default_factory=list)
     timestamp: str | None = None
+    name: str = ""
+    lms_id: str = ""
+    late: bool = False
+    source: str = ""
+    fault: bool = False
     seconds: float = 0.0
     tries: int = 1
     schema: int = SCHEMA
@@ -59,6 +70,16 @@ class Verdict:
     def from_json(cls, record: dict) -> "Verdict":
         """The inverse of `to_json`. Raises TypeError for another schema's fields."""
         return cls(**record)
+
+    @property
+    def label(self) -> str:
+        """The student for people to read: the key, or the name where the key had to spell it otherwise."""
+        spelt = "=" in self.student
+        return (shown(self.name) + (f" ({self.lms_id})" if self.lms_id else "")) if spelt and self.name else self.student
+
+    def digest(self) -> str:
+        """A hash of the whole record: what is derived from it carries this."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
     def waits(self, exercise: str) -> str:
         """Why a human must decide on this exercise, or ""."""
@@ -100,13 +121,27 @@ class Assignment:
         for one in self.exercises:
             mistakes_of(one)
 
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions that the exercises ask for."""
+        return [name for one in self.exercises.values() for name in (one.function, *one.also) if name]
+
+    def check_points(self) -> None:
+        """Raise CourseError when the notebook that students have says other points than the checks."""
+        for cell in self.pristine.cells:
+            mark = cell.metadata.get("nbgrader", {})
+            id = f"{self.number}.{mark.get('grade_id', '').removesuffix('-check')}"
+            if mark.get("grade") and id in self.exercises and mark.get("points") != self.exercises[id].points:
+                raise CourseError(f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for {id}, the "
+                                  f"checks give {self.exercises[id].points:g}; build the exercises again, then grade")
+
     @cached_property
     def checks_hash(self) -> str:
         """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook."""
         from autograder.grading.closure import ROOT, files_behind
 
         here = ROOT / "autograder"
-        modules = [f"grading.{name}" for name in ("verdict", "intake", "magics", "patience", "transplant")]
+        modules = [f"grading.{name}" for name in ("verdict", "intake", "magics", "patience", "reading", "transplant")]
         modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
         modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
         digest = hashlib.sha256()
@@ -157,45 +192,31 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
     """
     started, pool = time.monotonic(), pool or sandboxes(assignment)
-    try:
-        data = submission.read()
-        cells = read_cells(data)
-    except IntakeError as error:
-        data = None if submission.problem else _whatever_is_there(submission)
-        verdict = _unread(submission, assignment, str(error), data)
+    work = read_work(submission, assignment.pristine, assignment.functions)
+    verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
+                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added,
+                      timestamp=submission.timestamp, name=submission.name or submission.student,
+                      lms_id=submission.lms_id, late=submission.late, source=submission.identity())
+    if work.problem:
+        verdict.human = [{"exercise": None, "reason": f"The submission could not be graded: {work.problem}."}]
     else:
-        verdict = Verdict(submission.student, assignment.name, fingerprint(data), assignment.checks_hash,
-                          tier=pool.backend.name, timestamp=submission.timestamp)
-        work = transplant(assignment.pristine, cells)
-        verdict.ignored = [*submission.notes, *work.ignored]
-        verdict.own, verdict.added = work.own, work.added
+        verdict.tier = pool.backend.name
         verdict.seed_ids = {one: seed_id(secret, submission.student, one) for one in assignment.exercises}
+        budget = BUDGET_SECONDS
         for verdict.tries in (1, 2):
-            _judge(verdict, work, assignment, secret, pool)
-            if not any(_faulty(result) for result in verdict.results):
+            budget -= _judge(verdict, work, assignment, secret, pool, budget)
+            if budget <= 0 or not any(_faulty(result) for result in verdict.results):
                 break
         _ask_humans(verdict, work)
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
 
-def _whatever_is_there(submission: Submission) -> bytes | None:
-    try:
-        return submission.read()
-    except IntakeError:
-        return None
-
-
-def placeholder(problem: str) -> bytes:
-    """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
-    return f"This submission could not be read: {problem}\n".encode()
-
-
-def _unread(submission: Submission, assignment: Assignment, problem: str, data: bytes | None) -> Verdict:
-    sha = fingerprint(placeholder(problem) if data is None else data)
-    return Verdict(submission.student, assignment.name, sha, assignment.checks_hash,
-                   human=[{"exercise": None, "reason": f"The submission could not be read: {problem}."}],
-                   ignored=list(submission.notes), timestamp=submission.timestamp)
+def undecided(submission: Submission, assignment: Assignment, reason: str) -> Verdict:
+    """The verdict for a submission on which the grader itself failed; the next run tries again."""
+    return Verdict(submission.student, assignment.name, "", assignment.checks_hash, ignored=list(submission.notes),
+                   human=[{"exercise": None, "reason": reason}], timestamp=submission.timestamp,
+                   name=submission.name or submission.student, lms_id=submission.lms_id, late=submission.late, fault=True)
 
 
 def sandboxes(assignment: Assignment, backend: object = None):
@@ -207,43 +228,61 @@ def sandboxes(assignment: Assignment, backend: object = None):
     checked = [one for one in assignment.exercises.values() if one.stages]
     withhold = sorted({module for one in checked for module in one.withhold})
     # Enough fresh starts for every function to end badly as often as Patient lets it.
-    return Pool(withhold, Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked)), backend, ahead=0,
-                extra=earlier_chapters(assignment.number))
+    limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked))
+    return Pool(withhold, limits, backend, ahead=0, extra=earlier_chapters(assignment.number))
 
 
-def _judge(verdict: Verdict, work: Transplant, assignment: Assignment, secret: bytes, pool: object) -> None:
-    """Run every exercise with checks on the student's cells, and put the results into the verdict."""
+def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: bytes, pool: object, budget: float) -> float:
+    """Run every exercise with checks on the student's cells, and put the results into the verdict.
+
+    Returns the seconds that it took from the moment when the cells had run; at `budget` it stops.
+    """
     from autograder.checks.protocol import rng_for, run_exercise
     from autograder.grading.patience import Patient
     from autograder.sandbox import Cell
 
     checked = [one for one in assignment.exercises.values() if one.stages]
+    results: list[dict] = []
+    begun = time.monotonic()
     try:
         with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces]) as student:
-            patient = Patient(student)
-            results = [run_exercise(one, patient, lambda stage, one=one: rng_for(
-                one.id, stage, verdict.student, secret=secret)) for one in checked]
+            begun = time.monotonic()
+            deadline = begun + budget
+            patient = Patient(student, deadline)
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]
-        verdict.results = [_cut(result.to_json()) for result in results]
+            broken = any(error.kind == "fault" for error in student.cell_errors)
+            for one in checked:
+                results.append(_fault_of(one, "BudgetSpent") if time.monotonic() >= deadline else run_exercise(
+                    one, patient, lambda stage, one=one: rng_for(one.id, stage, verdict.student, secret=secret)).to_json())
+        if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
+            results = [result if result["earned"] >= result["points"] else _fault_of(one, "a cell failed in a library")
+                       for one, result in zip(checked, results, strict=True)]
     except Exception as error:      # a fault of ours, whatever it is, must not end the batch
-        reason = f"{type(error).__name__}: {error}"
-        verdict.results = [{"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
-            {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault", "cause":
-             "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
-            for one in checked]
+        results += [_fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results):]]
+    verdict.results = [_cut(result) for result in results]
+    return time.monotonic() - begun
+
+
+def _fault_of(one: object, reason: str) -> dict:
+    """The result of an exercise that was not judged."""
+    return {"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
+        {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault",
+         "cause": "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
 
 
 def _faulty(result: dict) -> bool:
     return any(stage["status"] == "fault" for stage in result["stages"])
 
 
-def _ask_humans(verdict: Verdict, work: Transplant) -> None:
+def _ask_humans(verdict: Verdict, work: Reading) -> None:
     for result in verdict.results:
         short = result["exercise"].split(".", 1)[1]
-        if _faulty(result):
-            verdict.human.append({"exercise": result["exercise"], "reason":
-                                  "The checker failed twice on this exercise; no points were decided."})
+        if any(stage["detail"].startswith("BudgetSpent") for stage in result["stages"]):
+            verdict.human.append({"exercise": result["exercise"], "reason": SPENT})
+        elif _faulty(result):
+            verdict.human.append({"exercise": result["exercise"], "reason": FAILED})
+            verdict.fault = True
         elif short in work.too_long:
             verdict.human.append({"exercise": result["exercise"], "reason":
                                   "The cell is longer than what is read; no points were decided."})
@@ -269,10 +308,7 @@ def record_path(course_root: Path, assignment: str, student: str) -> Path:
 def save_verdict(course_root: Path, verdict: Verdict) -> Path:
     """Write the record whole or not at all."""
     path = record_path(course_root, verdict.assignment, verdict.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True), encoding="utf-8")
-    fresh.replace(path)
+    write_whole(path, json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True))
     return path
 
 

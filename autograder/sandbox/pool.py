@@ -38,6 +38,10 @@ class Pool:
         while self._waiting:
             self._waiting.popleft().kill()
 
+    def prepare(self) -> None:
+        """Make the files that are inside, before this process is forked: its forks then share them."""
+        stage(self.withhold, self.extra)
+
     def expect(self, submissions: int) -> None:
         """Say how many submissions are still to come, so that none is started in vain at the end."""
         self._left = submissions

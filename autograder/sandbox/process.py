@@ -212,8 +212,8 @@ def tree_memory(pid: int, suspicious: int) -> int:
     `suspicious` is the exact and slower proportional size read.
     """
     pids = [pid, *descendants(pid)]
-    resident = sum(_resident(one) for one in pids)
-    return resident if resident <= suspicious else sum(_proportional(one) for one in pids)
+    total = sum(resident(one) for one in pids)
+    return total if total <= suspicious else sum(_proportional(one) for one in pids)
 
 
 def descendants(pid: int) -> list[int]:
@@ -251,7 +251,8 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
+    """Bytes of memory in use by one process, shared pages included; 0 where /proc does not tell."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
     except (OSError, ValueError, IndexError):
@@ -263,7 +264,7 @@ def _proportional(pid: int) -> int:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     except (OSError, ValueError, IndexError):
-        return _resident(pid)
+        return resident(pid)
 
 
 def _exists(pid: int) -> bool:

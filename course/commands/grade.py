@@ -4,29 +4,48 @@ import sys
 from pathlib import Path
 
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
+EPILOG = """\
+SUBMISSIONS, as the platform's download comes or as you lay it out:
+  own      STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb, or STUDENT.zip
+  Moodle   "Anna M_123456_assignsubmission_file_/NOTEBOOK.ipynb", or the same as flat files
+  Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb
+  or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks of one student, and
+  a notebook of something else, wait for you. Nothing that was handed in is changed, in nbgrader's submitted/ neither.
+
+A second run judges only what changed. A second hand-in of a student replaces the first, better or not, and the run
+prints what became of the points; points given by hand stay and are marked for another look.
+
+Due dates: set one in formgrader (Manage Assignments, edit). What is late then follows from timestamp.txt beside the
+notebook (nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no
+times; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root
+names a plugin (c.AssignLatePenalties.plugin_class). An extension is a later timestamp.txt, or points given by hand.
+
+Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root; grades.csv has a row for each of them.
+Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, 1 somebody needs a person, or
+an entry was not graded, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course grade`."""
     parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
-                        help="a folder of STUDENT/ASSIGNMENT/NOTEBOOK.ipynb or of STUDENT.zip, or one zip of the class")
+                        help="what the class handed in: a folder or one zip, see below")
     parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
                         help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
-    parser.add_argument("--regrade", action="store_true", help="grade everything again and print what changed")
+    parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks; without "
+                        "SUBMISSIONS only those, from the copies of earlier runs")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run submissions without isolation, as yourself")
-    parser.epilog = ("A second run grades only what changed. Isolation is required: `course doctor` says what this "
-                     "machine has.")
+    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 when everything was graded, 1 when some submission needs a person."""
+    """Exit code 0 when everything was graded, 1 when some submission needs a person or an entry was not graded."""
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.whole_class import grade_class, places
@@ -40,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     course_root, report = places(args.course_root, args.report, args.sample)
     if args.sample:
         summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, show_progress)
-    elif args.submissions is None:
+    elif args.submissions is None and not args.regrade:
         raise CourseError("which submissions? Give their folder, or --sample for the sample class")
     else:
         backend = choose_backend(args.backend, allow_unsafe=args.allow_unsafe)
@@ -49,4 +68,4 @@ def run(args: argparse.Namespace) -> int:
     for line in summary.changed:
         print(f"changed    {line}")
     print("\n".join(summary.lines()))
-    return 1 if summary.people and not args.sample else 0
+    return 1 if (summary.people or summary.left_out or summary.stale) and not args.sample else 0

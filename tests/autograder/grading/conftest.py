@@ -1,6 +1,7 @@
 """The sample class, graded once for all tests of this folder, with traps that the hostile submissions aim at."""
 import hashlib
 import json
+import os
 import socket
 import threading
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder.authoring import catalogue
+from autograder.authoring.notebooks import build
+from autograder.checks.protocol import exercise, expect
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.whole_class import Summary, grade_class
 from autograder.grading.schedule import Batch, grade_all
@@ -58,7 +62,7 @@ def graded(tmp_path_factory) -> Graded:
     (root / SECRET_FILE).write_bytes(b"the sample class's fixed secret.")
     (root / SECRET_FILE).chmod(0o600)
     before = fingerprints(root, "verdicts", ".course-secret")
-    batch = grade_all(find_submissions(submitted, assignment.name), assignment, root, jobs=2)
+    batch = grade_all(find_submissions(submitted, assignment.name).submissions, assignment, root, jobs=2)
     after = fingerprints(root, "verdicts", ".course-secret")
     summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
     yield Graded(folder, root, submitted, assignment, json.loads((folder / "sample" / "expected.json").read_text()), batch,
@@ -75,3 +79,67 @@ def accept_all(listener: socket.socket, visitors: list) -> None:
             return
         visitors.append(address)
         connection.close()
+
+
+STAND_IN = "90-stand-in"
+SOLUTIONS = '''\
+# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Stand-in
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "double-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. Double a number
+
+# %% nbgrader={"grade": false, "grade_id": "double", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def double(x):
+    ### BEGIN SOLUTION
+    return x + x
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "double-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+double
+'''
+
+
+def declare_stand_in() -> None:
+    """One cheap exercise, for tests that need a class and not a chapter."""
+    double = exercise("90.double", function="double", points=3)
+
+    @double.stage("three", points=1)
+    def test_three_becomes_six(student):
+        expect(student.double(3)).equals(6, cause="It does not double.")
+
+    @double.stage("negative", points=2)
+    def test_minus_one_becomes_minus_two(student):
+        expect(student.double(-1)).equals(-2, cause="It does not double a negative number.")
+
+
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory) -> Assignment:
+    """The stand-in assignment, beside the real ones in the catalogue."""
+    folder = tmp_path_factory.mktemp("stand-in")
+    (folder / "solutions").mkdir()
+    (folder / "exercises").mkdir()
+    for real, mine in ((catalogue.SOLUTIONS, folder / "solutions"), (catalogue.EXERCISES, folder / "exercises")):
+        for path in real.glob("[0-9]*"):
+            os.symlink(path, mine / path.name)
+    (folder / "solutions" / f"{STAND_IN}.py").write_text(SOLUTIONS)
+    declare_stand_in()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "SOLUTIONS", folder / "solutions")
+        patch.setattr(catalogue, "EXERCISES", folder / "exercises")
+        build(catalogue.assignment("90"), folder / "build", folder / "exercises")
+        yield load_assignment("90")
+
+
+@pytest.fixture(scope="session")
+def notebook_of():
+    """Makes a stand-in notebook as a student hands it in."""
+    return stand_in_notebook
+
+
+def stand_in_notebook(source: str = "def double(x):\n    return x + x", **cells: str) -> bytes:
+    """source: of the solution cell. cells: sources of further cells, by grade id."""
+    made = {"double-card": "## 1. Double a number", "double": source, "double-check": "double", **cells}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": "markdown" if name.endswith("card") else "code", "source": text, "metadata": {
+            "nbgrader": {"grade_id": name}}} for name, text in made.items()]}).encode()

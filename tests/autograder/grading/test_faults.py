@@ -1,14 +1,17 @@
 """What is the grader's own fault costs no student a point, and stops no batch."""
 import os
 import stat
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from autograder.checks.student import Returned, Student, StudentError
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
 from autograder.errors import CourseError
-from autograder.grading.patience import Patient
+from autograder.grading.patience import BudgetSpent, Patient
 from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import (
@@ -116,11 +119,11 @@ class Hanging(Student):
         super().__init__()
         self.asked = []
 
-    def perform(self, name, args, kwargs):
-        self.asked.append(name)
-        if name == "slow":
+    def perform(self, request):
+        self.asked.append(request.name)
+        if request.name == "slow":
             raise StudentError("time", "`slow` was stopped.")
-        return Returned(1, args)
+        return Returned(1, request.args)
 
 
 def test_a_function_that_hangs_twice_is_not_called_a_third_time_and_the_others_are():
@@ -131,3 +134,60 @@ def test_a_function_that_hangs_twice_is_not_called_a_third_time_and_the_others_a
             student.slow()
         assert caught.value.kind == "time" and student.fine() == 1
     assert inner.asked.count("slow") == Patient.DEATHS and inner.asked.count("fine") == 5
+
+
+def test_what_is_not_judged_within_the_budget_is_not_wrong():
+    student = Patient(Hanging(), deadline=time.monotonic() - 1)
+    student.new_stage()
+    with pytest.raises(BudgetSpent):
+        student.fine()
+
+
+def test_a_submission_that_uses_up_its_budget_leaves_the_rest_to_a_human(submission, monkeypatch):
+    monkeypatch.setattr("autograder.grading.verdict.BUDGET_SECONDS", 0.0)
+    assignment = load_assignment("01")
+    with sandboxes(assignment, ProcessBackend()) as pool:
+        verdict = grade_submission(submission, assignment, b"secret", pool)
+    points = exercise_points(verdict, HandGrades(), assignment)
+    assert set(points.values()) == {None} and verdict.tries == 1 and not verdict.fault
+    assert "used up its" in reasons(verdict, points)[0]
+
+
+LATER = """
+import os, sys, time
+from pathlib import Path
+from autograder.grading.schedule import grade_all
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import load_assignment
+from autograder.sandbox.backend import ProcessBackend
+import autograder.grading.schedule as schedule
+folder = Path(sys.argv[1])
+
+def judge(submission, *anything):
+    (folder / f"{submission.student}.pid").write_text(str(os.getpid()))
+    time.sleep(600)
+
+schedule.grade_submission = judge
+grade_all([Submission(name, folder / "x") for name in ("a", "b")], load_assignment("01"), folder, jobs=2,
+          backend=ProcessBackend())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends a worker with its parent")
+def test_a_killed_grader_leaves_no_worker_and_no_folder(tmp_path):
+    grader = subprocess.Popen([sys.executable, "-c", LATER, tmp_path], env={**os.environ, "TMPDIR": str(tmp_path)})
+    wait_for(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
+    workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
+    assert list(tmp_path.glob("word2serve-stage-*"))
+    grader.kill()
+    grader.wait()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    wait_for(lambda: not list(tmp_path.glob("word2serve-stage-*")))
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to pass")

@@ -125,7 +125,7 @@ def test_a_late_submission_is_late_in_the_gradebook_and_in_grades_csv(graded, ro
         gradebook.update_or_create_assignment(NAME, duedate=datetime(2026, 3, 1, 9))
     summary = grade_class(submitted, "01", root, tmp_path / "report")
     late = {row["student"]: row["late"] for row in csv.DictReader(summary.grades.open(newline=""))}
-    assert late["perfect"] == "3600" and late["empty"] == "0"
+    assert late["perfect"] == "1 h" and late["empty"] == ""
 
 
 def test_only_what_changed_is_graded_again(graded, root, tmp_path):

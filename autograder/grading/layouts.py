@@ -1,0 +1,119 @@
+"""Whose file is it? How learning platforms and people lay out what a class handed in, read from names alone.
+
+Four layouts, each at the top of what was given or below folders that wrap all of it:
+
+own      STUDENT/ASSIGNMENT/..., STUDENT/NOTEBOOK.ipynb, STUDENT.zip
+Moodle   "Anna Müller_123456_assignsubmission_file_/..." or the same flat, "..._assignsubmission_file_NAME.ipynb"
+Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's number, the name
+
+Moodle writes a blank for each underscore of a name; its number names the student within the assignment. Canvas puts
+letters and digits of the name together; its user's number is the same in every assignment.
+"""
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MOODLE = re.compile(r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_(?P<plugin>[a-z]{1,40})(?:_(?P<file>.*))?",
+                    re.DOTALL)
+CANVAS = re.compile(r"(?P<name>anon_[A-Za-z0-9]{1,20}|[^_]{1,200}?)(?P<late>_LATE)?_(?P<id>\d{1,12})_\d{1,12}_(?P<file>.+)",
+                    re.DOTALL)
+CANVAS_ANONYMOUS = re.compile(r"anon_(?P<id>[A-Za-z0-9]{1,20})(?P<late>_LATE)?_\d{1,12}_(?P<file>.+)", re.DOTALL)
+QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "Thumbs.db", "desktop.ini"}   # nobody's work
+DEEPEST = 3             # folders that may wrap a class
+
+
+@dataclass(frozen=True)
+class Item:
+    """One file of what was handed over: its parts as a path, where its bytes are, and what is wrong with it.
+
+    `inside`: names of members from the zip at `path` inwards; empty for a file on disk.
+    """
+
+    parts: tuple[str, ...]
+    path: Path
+    inside: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.parts[-1]
+
+
+@dataclass
+class Hand:
+    """What one student handed in: files by their path below the student, and who that is, as the platform says.
+
+    entry: the name of the entry of what was handed over. id: the platform's number, "" where there is none. zipped:
+    the files are one zip that is named for the student.
+    """
+
+    student: str
+    entry: str
+    id: str = ""
+    late: bool = False
+    zipped: bool = False
+    files: list[tuple[tuple[str, ...], Item]] = field(default_factory=list)
+
+
+def hands(items: list[Item], assignment: str) -> tuple[list[Hand], dict[str, str]]:
+    """Who handed in what; and every other entry with the reason why it is nobody's."""
+    for depth in range(DEEPEST + 1):
+        found, left = _at(items, depth, assignment)
+        tops = {item.parts[:1 + depth] for item in items}
+        if found or len(tops) != 1 or any(len(item.parts) <= depth + 1 for item in items):
+            return found, left
+    return found, left
+
+
+def _at(items: list[Item], depth: int, assignment: str) -> tuple[list[Hand], dict[str, str]]:
+    """As `hands`, for a class whose entries lie `depth` folders below the top."""
+    entries: dict[str, list[Item]] = {}
+    for item in items:
+        entries.setdefault(item.parts[depth], []).append(item)
+    found: dict[tuple[str, str], Hand] = {}
+    left: dict[str, str] = {}
+    for entry, members in entries.items():
+        below = [(item.parts[depth + 1:], item) for item in members]
+        for hand in _hands_of(entry, below, assignment, left):
+            known = found.setdefault((hand.student if not hand.id else "", hand.id or hand.entry), hand)
+            if known is not hand:
+                known.files += hand.files
+                known.late = known.late or hand.late
+    return list(found.values()), left
+
+
+def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment: str, left: dict[str, str]) -> Iterator[Hand]:
+    """The hand that one entry is, if it is one; else the reason goes into `left`."""
+    alone = len(below) == 1 and below[0][0] == ()
+    item = below[0][1]
+    moodle = MOODLE.fullmatch(entry)
+    canvas = CANVAS_ANONYMOUS.fullmatch(entry) or CANVAS.fullmatch(entry) if alone else None
+    if moodle:
+        file = moodle["file"] or ""
+        if alone and not file and not item.problem:
+            left[entry] = "a Moodle entry without a file in it"
+            return
+        files = [((file or entry,), item)] if alone else below
+        yield Hand(moodle["name"], entry, moodle["id"], files=files)
+    elif canvas:
+        name = f"anon_{canvas['id']}" if entry.startswith("anon_") else canvas["name"]
+        yield Hand(name, entry, canvas["id"], bool(canvas["late"]), files=[((canvas["file"],), item)])
+    elif alone and entry.lower().endswith(".zip"):
+        yield Hand(entry[:-4], entry, zipped=True, files=[((entry,), item)])
+    elif alone and item.problem:
+        yield Hand(entry, entry, files=[((entry,), item)])
+    elif alone:
+        what = "a notebook without a student's name" if entry.lower().endswith(".ipynb") else "no folder, zip or notebook"
+        left[entry] = f"{what}; give it as STUDENT/{assignment}/{assignment}.ipynb"
+    else:
+        inner = [(parts[1:] or parts, item) for parts, item in below if parts[0] == assignment]
+        flat = [(parts, item) for parts, item in below if len(parts) == 1 and parts[0].lower().endswith(".ipynb")
+                and not (MOODLE.fullmatch(parts[0]) or CANVAS.fullmatch(parts[0]) or CANVAS_ANONYMOUS.fullmatch(parts[0]))]
+        if inner or flat:
+            yield Hand(entry, entry, files=inner or [pair for pair in below if len(pair[0]) == 1])
+        elif any(item.problem for _, item in below):
+            yield Hand(entry, entry, files=below)
+        else:
+            left[entry] = f"a folder without {assignment}/ and without a notebook"

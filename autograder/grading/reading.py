@@ -1,0 +1,86 @@
+"""From a submission's bytes to the student's work, in a child with limits: the only place where they are parsed."""
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograder.grading.files import write_whole
+from autograder.grading.intake import IntakeError, SubmittedCell, fingerprint, read_cells
+from autograder.grading.limited import in_limits
+from autograder.grading.submissions import Submission
+from autograder.grading.transplant import Piece, marks, transplant
+
+
+@dataclass
+class Reading:
+    """What was taken from one submission. sha256: of the notebook's bytes, or of the placeholder where there are none.
+
+    problem: why a human must look, or ""; then there is no work. The rest: see transplant.Transplant.
+    """
+
+    sha256: str
+    problem: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    added: list[list] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    too_long: list[str] = field(default_factory=list)
+
+
+def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str]) -> Reading:
+    """The student's work in the pristine notebook's places. functions: names that the exercises ask for.
+
+    Raises nothing for what is in the submission.
+    """
+    names = sorted(functions)
+    try:
+        record = in_limits(lambda: _read(submission, pristine, names))
+    except IntakeError as error:
+        return Reading(hashlib.sha256(placeholder(str(error))).hexdigest(), str(error))
+    return Reading(**{**record, "pieces": [Piece(*piece) for piece in record["pieces"]]})
+
+
+def _read(submission: Submission, pristine: NotebookNode, functions: list[str]) -> dict:
+    data = submission.read()
+    found = {"sha256": fingerprint(data), "pieces": []}
+    try:
+        cells = read_cells(data)
+        refuse_other_notebooks(pristine, cells, functions)
+    except IntakeError as error:
+        return found | {"problem": str(error)}
+    work = transplant(pristine, cells)
+    return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
+                    "added": [list(one) for one in work.added], "ignored": work.ignored, "too_long": work.too_long}
+
+
+def refuse_other_notebooks(pristine: NotebookNode, cells: list[SubmittedCell], functions: list[str]) -> None:
+    """Raise IntakeError for a notebook of something else: none of our solution cells, none of the functions."""
+    ours = {marks(cell)["grade_id"] for cell in pristine.cells if marks(cell).get("solution")}
+    every = {marks(cell)["grade_id"] for cell in pristine.cells if "grade_id" in marks(cell)}
+    claimed = {cell.grade_id for cell in cells if cell.grade_id}
+    here, foreign = len(claimed & ours), len(claimed - every)
+    written = any(f"def {name}(" in cell.source for cell in cells if cell.kind == "code" for name in functions)
+    if foreign > len(claimed & every) or (not here and not written):
+        raise IntakeError("it does not look like this assignment: " + (
+            f"it has {foreign} graded cells of something else" if foreign else
+            "none of its cells and none of its functions are there"))
+
+
+def copy_notebook(submission: Submission, target: Path) -> str:
+    """Write the notebook's bytes, or the placeholder that says why there are none, to `target`; returns the hash."""
+    def copy() -> str:
+        data = submission.read()
+        write_whole(target, data)
+        return fingerprint(data)
+    try:
+        return in_limits(copy)
+    except IntakeError as error:
+        write_whole(target, placeholder(str(error)))
+        return fingerprint(placeholder(str(error)))
+
+
+def placeholder(problem: str) -> bytes:
+    """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
+    return f"This submission could not be read: {problem}\n".encode(errors="replace")

@@ -1,0 +1,286 @@
+"""A class as it comes: every entry is graded or named, and what is derived from the verdicts follows them."""
+import csv
+import hashlib
+import json
+import os
+import pkgutil
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.whole_class import grade_class
+from autograder.errors import MachineError
+from course.cli import main
+
+pytestmark = pytest.mark.sandbox
+STAND_IN = "90-stand-in"
+MOODLE = "Anna Müller_123456_assignsubmission_file_"
+
+
+def rows_of(summary):
+    with summary.grades.open(newline="", encoding="utf-8") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def put(path, data=b""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def small(stand_in, notebook_of, tmp_path_factory):
+    """Ada right, bo half right, cy unreadable; and two entries that are nobody's."""
+    folder = tmp_path_factory.mktemp("small")
+    put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    put(folder / "in" / "bo" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of("def double(x):\n    return x + abs(x)"))
+    put(folder / "in" / "cy.zip", b"PK no zip")
+    put(folder / "in" / "notes.txt", b"x")
+    put(folder / "in" / "dee" / "other.txt", b"x")
+    return folder, grade_class(folder / "in", "90", folder / "course", folder / "report")
+
+
+def test_a_small_class_is_graded_and_every_other_entry_is_named(small):
+    folder, summary = small
+    rows = rows_of(summary)
+    assert {name: row["total"] for name, row in rows.items()} == {"ada": "3", "bo": "1", "cy": ""}
+    assert rows["ada"]["maximum"] == "3" and "not a zip" in rows["cy"]["needs_human"]
+    assert set(summary.left_out) == {"notes.txt", "dee"}
+    assert "notes.txt" in summary.report.read_text() and any("notes.txt" in line for line in summary.lines())
+
+
+@pytest.fixture
+def again(small, tmp_path):
+    """A copy of the small class and its course root, to be changed at will; `run()` grades it again."""
+    folder, _ = small
+    for name in ("in", "course", "report"):
+        shutil.copytree(folder / name, tmp_path / name, symlinks=True)
+
+    def run(where=tmp_path / "in", **options):
+        return grade_class(where, "90", tmp_path / "course", tmp_path / "report", **options)
+    return tmp_path, run
+
+
+def state(folder):
+    """What is derived from the verdicts: scores in the gradebook, points in nbgrader's notebooks, pages and tables."""
+    with open_gradebook(course_config(folder / "course")) as gradebook:
+        scores = {submission.student.id: {grade.name: (grade.auto_score, grade.needs_manual_grade)
+                                          for notebook in submission.notebooks for grade in notebook.grades}
+                  for submission in gradebook.assignment_submissions(STAND_IN)}
+    notebooks = {path.parents[1].name: [output["data"]["text/plain"] for cell in json.loads(path.read_text())["cells"]
+                                        for output in cell.get("outputs", []) if output["output_type"] == "execute_result"]
+                 for path in (folder / "course" / "autograded").glob(f"*/{STAND_IN}/*.ipynb")}
+    pages = {path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+             for path in [*(folder / "course" / "feedback").rglob("*.html"), *(folder / "report").iterdir()]}
+    return scores, notebooks, pages
+
+
+def test_a_second_run_judges_nobody_and_changes_nothing(again):
+    folder, run = again
+    before = state(folder)
+    summary = run()
+    assert summary.kept == 3 and summary.changed == [] and state(folder) == before
+
+
+@pytest.mark.parametrize("harm", ["gradebook", "notebook", "half a notebook", "page", "tables", "stand-ins"])
+def test_what_is_derived_is_compared_with_the_verdicts_and_made_again(again, harm):
+    folder, run = again
+    before = state(folder)
+    course, notebook = folder / "course", folder / "course" / "autograded" / "bo" / STAND_IN / f"{STAND_IN}.ipynb"
+    if harm == "gradebook":
+        with open_gradebook(course_config(course)) as gradebook:
+            gradebook.find_grade("double-check", STAND_IN, STAND_IN, "bo").auto_score = 3
+            gradebook.db.commit()
+    elif harm == "notebook":
+        shutil.rmtree(notebook.parent)
+    elif harm == "half a notebook":
+        notebook.chmod(0o644)
+        notebook.write_bytes(notebook.read_bytes()[:500])
+    elif harm == "page":
+        shutil.rmtree(course / "feedback" / "ada")
+    elif harm == "tables":
+        shutil.rmtree(folder / "report")
+    else:
+        shutil.rmtree(course / ".stand-ins")
+    assert run().kept == 3 and state(folder) == before
+
+
+def test_nothing_handed_in_is_written_to_when_it_lies_in_nbgraders_own_folder(again, notebook_of):
+    folder, run = again
+    shutil.rmtree(folder / "course")
+    shutil.copytree(folder / "in", folder / "course" / "submitted")
+    original = folder / "course" / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb"
+    put(original, b'{"cells": [], "metadata": {"x": "' + b"x" * 21_000_000 + b'"}}')
+    put(folder / "course" / "submitted" / "eve" / "mine.ipynb", b"{")
+    files = {path: path.read_bytes() for path in (folder / "course" / "submitted").rglob("*") if path.is_file()}
+    summary = run(folder / "course" / "submitted")
+    assert {path: path.read_bytes() for path in (folder / "course" / "submitted").rglob("*") if path.is_file()} == files
+    assert rows_of(summary)["bo"]["total"] == "1" and "bytes" in rows_of(summary)["ada"]["needs_human"]
+
+
+def test_a_resubmission_replaces_our_copy_and_an_original_of_somebody_else_stays(again, notebook_of):
+    folder, run = again
+    put(folder / "in" / "bo" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    theirs = folder / "course" / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb"
+    put(theirs, notebook_of("def double(x):\n    return 0"))
+    put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of("def double(x):\n    return 2 * x"))
+    summary = run()
+    rows = rows_of(summary)
+    assert rows["bo"]["total"] == "3" and summary.changed == ["bo 90.double: 1 -> 3 (negative: wrong -> passed)"]
+    assert (folder / "course" / "submitted" / "bo" / STAND_IN / f"{STAND_IN}.ipynb").read_bytes() == notebook_of()
+    assert b"return 0" in theirs.read_bytes() and rows["ada"]["total"] == "3" and "another notebook" in rows["ada"]["needs_human"]
+
+
+def test_changed_checks_are_never_mixed_in_silence_and_a_regrade_judges_all(again, stand_in, monkeypatch):
+    folder, run = again
+    monkeypatch.setitem(stand_in.__dict__, "checks_hash", "f" * 64)
+    shutil.rmtree(folder / "in" / "bo")
+    summary = run()
+    assert summary.stale == ["bo"] and "checks that have changed" in rows_of(summary)["bo"]["needs_human"]
+    assert any("--regrade" in line and "bo" in line for line in summary.lines()) and summary.kept == 0
+    later = run(None, regrade=True)
+    assert later.stale == [] and later.submissions == 1 and rows_of(later)["bo"]["total"] == "1"
+
+
+def test_an_exception_over_one_student_at_any_step_ends_no_batch(again, monkeypatch):
+    folder, run = again
+    shutil.rmtree(folder / "course" / "verdicts")
+    for module, name in (("autograder.grading.submissions", "_submission"), ("autograder.grading.schedule", "grade_submission"),
+                         ("autograder.classroom.whole_class", "store"), ("autograder.classroom.feedback", "feedback_page")):
+        monkeypatch.setattr(f"{module}.{name}", failing_for("bo", getattr(sys.modules[module], name)))
+    rows = rows_of(run())
+    assert rows["ada"]["total"] == "3" and rows["bo"]["total"] == "" and "The grader failed" in rows["bo"]["needs_human"]
+    assert "a fault of ours" in (folder / "course" / "grading.log").read_text()
+    monkeypatch.undo()
+    assert rows_of(run())["bo"]["total"] == "1"
+
+
+def failing_for(student, function):
+    """The same function, which raises for one student."""
+    def wrapped(*args, **kwargs):
+        if student in [getattr(value, "student", value) for value in (*args, *kwargs.values()) if not hasattr(value, "items")]:
+            raise LookupError("a fault of ours")
+        return function(*args, **kwargs)
+    return wrapped
+
+
+def test_a_locked_gradebook_is_said_with_its_path_and_the_remedy(again):
+    folder, run = again
+    with sqlite3.connect(folder / "course" / "gradebook.db", isolation_level=None) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(MachineError, match="gradebook.db: database is locked. Close what else has it open"):
+            run()
+        lock.execute("ROLLBACK")
+    assert run().kept == 3
+
+
+def test_a_course_root_under_a_file_is_said_and_exits_with_2(again, capsys):
+    folder, _ = again
+    (folder / "file").write_text("x")
+    assert main(["grade", str(folder / "in"), "--assignment", "90", "--course-root", str(folder / "file" / "course")]) == 2
+    said = capsys.readouterr().err
+    assert str(folder / "file") in said and "A file stands where a folder is needed" in said and "Traceback" not in said
+
+
+def test_a_notebook_of_something_else_waits_for_a_human(again, notebook_of):
+    folder, run = again
+    other = json.loads(notebook_of())
+    other["cells"] = [{"cell_type": "code", "source": "x = 1", "metadata": {"nbgrader": {"grade_id": f"task{i}"}}} for i in range(5)]
+    put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", json.dumps(other).encode())
+    put(folder / "in" / "bo" / STAND_IN / f"{STAND_IN}.ipynb", json.dumps({"nbformat": 4, "cells": []}).encode())
+    rows = rows_of(run())
+    for student in ("ada", "bo"):
+        assert rows[student]["total"] == "" and "does not look like this assignment" in rows[student]["needs_human"]
+
+
+STEPS = ("os.replace", "shutil.rmtree", "nbconvert.writers.FilesWriter.write", "sqlalchemy.orm.Session.commit", "os.unlink")
+
+
+def killed_run(run, kill_before=None, after=None):
+    """`run()` in a fork that is killed: before the step of this label, or after so many seconds. Returns the labels met."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for step in STEPS:
+                mark(step, kill_before, write)
+            run()
+        finally:
+            os._exit(0)
+    os.close(write)
+    if after is not None:
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as file:
+        return list(dict.fromkeys(file.read().split("\n")[:-1]))
+
+
+def mark(step, kill_before, write):
+    """Have a function write its label, and kill this process where the label is `kill_before`."""
+    owner, name = step.rsplit(".", 1)
+    owner = pkgutil.resolve_name(owner)
+    function = getattr(owner, name)
+
+    def marked(*args, **kwargs):
+        target = args[-1] if step == "os.replace" else args[0] if step.startswith(("os", "shutil")) else ""
+        label = f"{step} {Path(str(target)).name}"
+        if step.startswith("sqlalchemy"):
+            label += str(sys._getframe(1).f_code.co_name)
+        if ".new-" not in label and ".case-" not in label:
+            os.write(write, f"{label}\n".encode())
+            if label == kill_before:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **kwargs)
+    setattr(owner, name, marked)
+
+
+@pytest.fixture
+def underived(again):
+    """The small class with its verdicts, and an empty gradebook; and the state that a whole run gives."""
+    folder, run = again
+    wanted = state(folder)
+    shutil.rmtree(folder / "course" / "autograded")
+    shutil.rmtree(folder / "course" / "feedback")
+    shutil.rmtree(folder / "report")
+    (folder / "report").mkdir()
+    with open_gradebook(course_config(folder / "course")) as gradebook:
+        for student in ("ada", "bo", "cy"):
+            gradebook.remove_student(student)
+    start = Path(shutil.copytree(folder, folder.parent / f"{folder.name}-start", symlinks=True))
+
+    def reset():
+        for name in ("course", "report"):
+            shutil.rmtree(folder / name)
+            shutil.copytree(start / name, folder / name, symlinks=True)
+    return folder, run, wanted, reset
+
+
+def test_a_kill_before_each_step_leaves_nothing_that_a_rerun_does_not_mend(underived):
+    folder, run, wanted, reset = underived
+    labels = killed_run(run)
+    assert len(labels) >= 10 and state(folder) == wanted
+    for label in labels:
+        reset()
+        killed_run(run, kill_before=label)
+        run()
+        assert state(folder) == wanted, label
+
+
+def test_twenty_kills_at_random_moments_leave_nothing_that_a_rerun_does_not_mend(underived):
+    folder, run, wanted, reset = underived
+    begun = time.monotonic()
+    killed_run(run)
+    whole, moments = time.monotonic() - begun, random.Random(20)
+    for _ in range(20):
+        reset()
+        moment = moments.uniform(0, whole)
+        killed_run(run, after=moment)
+        run()
+        assert state(folder) == wanted, f"killed after {moment:.2f} of {whole:.2f} s"
