@@ -153,6 +153,8 @@ class SentencePieceTokenizer:
         pieces, start = [], 0
         for token in self._cut(word):
             end, id = start + len(token), self._id_of.get(token, self.unknown_id)
+            if self.kinds[id] == spf.UNUSED:  # it may be made and taken apart, and stands for no text itself
+                id = self.unknown_id
             if id == self.unknown_id and self.file.byte_fallback:
                 pieces += [Piece(self.vocabulary.id(byte_token(byte)), start, end) for byte in token.encode()]
             else:

@@ -14,6 +14,7 @@ from reference_impl.tokenizers.charsmap import CharsMap  # noqa: E402
 from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer  # noqa: E402
 from reference_impl.tokenizers.surrogates import without_surrogates  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
+from tests.reference_impl.tokenizers.families import nmt_nfkc  # noqa: E402
 from tests.reference_impl.tokenizers.many_texts import PHRASES, texts_of_all_kinds  # noqa: E402
 
 SETTINGS = {
@@ -225,6 +226,37 @@ def test_a_piece_that_is_not_used_is_made_and_taken_apart_again(tmp_path):
         file = spf.SentencePieceFile(pieces, model_type, add_dummy_prefix=False)
         theirs, ours = library_reads(proto_of(file, tmp_path / "m"), ["abc", "ab", "abab"], tmp_path / "m")
         assert ours == theirs and ours[1] == [1, 2]
+
+
+def odd_model(rng, table):
+    """A small model with pieces of every kind, few different scores, and any setting."""
+    proto, letters = pb.ModelProto(), "abc\u2581 d\u00e9\U0001f600"
+    pieces = {"<unk>": (0.0, spf.UNKNOWN), "<s>": (0.0, spf.CONTROL)}
+    proto.trainer_spec.byte_fallback = rng.random() < 0.4
+    if proto.trainer_spec.byte_fallback:
+        pieces |= {f"<0x{byte:02X}>": (0.0, spf.BYTE) for byte in range(256)}
+    for length in [1] * 6 + [rng.randint(1, 4) for _ in range(rng.randint(3, 25))]:
+        kind = rng.choices([spf.NORMAL, spf.USER_DEFINED, spf.UNUSED], [10, 2, 2])[0]
+        pieces.setdefault("".join(rng.choices(letters, k=length)), (rng.choice([-1, -2, -3.5, -1.25, -7]), kind))
+    for piece, (score, kind) in pieces.items():
+        proto.pieces.add(piece=piece, score=score, type=kind)
+    proto.trainer_spec.model_type = rng.choice([spf.UNIGRAM, spf.BPE, spf.UNIGRAM, spf.BPE, spf.WORD, spf.CHAR])
+    proto.trainer_spec.treat_whitespace_as_suffix = rng.random() < 0.3
+    for flag in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
+        setattr(proto.normalizer_spec, flag, rng.random() < 0.7)
+    if rng.random() < 0.5:
+        proto.normalizer_spec.precompiled_charsmap = table
+    return proto
+
+
+def test_models_with_any_mixture_of_kinds_and_settings_are_read_as_the_library_reads_them(tmp_path):
+    rng, table = random.Random(0), nmt_nfkc()
+    for _ in range(80):
+        proto = odd_model(rng, table)
+        texts = ["".join(rng.choices("abc\u2581 d\u00e9\U0001f600\uff21\uff38s<>\u3000\n\u200b", k=rng.randint(0, 14)))
+                 for _ in range(15)]
+        theirs, ours = library_reads(proto, texts, tmp_path / "m")
+        assert ours == theirs, proto.trainer_spec
 
 
 def test_spaces_that_are_not_written_as_a_sign_are_read(tmp_path):
