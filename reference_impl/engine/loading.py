@@ -36,6 +36,7 @@ from reference_impl.tokenizers.tokenizer import Tokenizer
 from reference_impl.tokenizers.vocabulary import TokenizerError
 from reference_impl.weights.gguf_files import read_gguf
 from reference_impl.weights.gguf_llama import from_gguf
+from reference_impl.weights.pretrained import model_types
 from reference_impl.weights.shards import WeightsError, read_json
 
 DEFAULT = "smollm2"
@@ -95,7 +96,7 @@ def _from_gguf(path: Path, dtype: torch.dtype, name: str) -> Loaded:
                 tokenizer.vocabulary.token(int(id)) for kind in ("bos", "eos"))
     if not eos:
         raise LoadingError(f"{path} has no tokenizer.ggml.eos_token_id: without an end a text never stops by itself")
-    return _checked(path, Loaded(from_gguf(Llama, path).to(dtype), tokenizer, (tokenizer.vocabulary.id(eos),), name,
+    return _checked(path, Loaded(from_gguf(Llama, path, dtype), tokenizer, (tokenizer.vocabulary.id(eos),), name,
                                  table.get("tokenizer.chat_template"), bos, eos))
 
 
@@ -104,9 +105,9 @@ def _from_folder(folder: Path, dtype: torch.dtype) -> Loaded:
         raise LoadingError(f"{folder} has no config.json: is it the folder of a model?")
     config = read_json(folder / "config.json")
     kind = config.get("model_type")
-    family = next((one for one in FAMILIES if kind in one.config_class.model_types), None)
+    family = next((one for one in FAMILIES if kind in model_types(one.config_class)), None)
     if family is None:
-        known = ", ".join(name for one in FAMILIES for name in one.config_class.model_types)
+        known = ", ".join(name for one in FAMILIES for name in model_types(one.config_class))
         raise LoadingError(f"{folder / 'config.json'} is of model_type {kind!r}; served are {known}")
     settings = _read_if_there(folder / "tokenizer_config.json")
     tokenizer = _tokenizer(folder)
@@ -120,7 +121,7 @@ def _from_folder(folder: Path, dtype: torch.dtype) -> Loaded:
     ends = tuple(ends) if isinstance(ends, list) else (ends,)
     if wrong := [id for id in ends if type(id) is not int]:
         raise LoadingError(f"{folder}: the id {wrong[0]!r} is said to end a text: a whole number is expected")
-    return _checked(folder, Loaded(family.from_pretrained(folder).to(dtype), tokenizer, ends, folder.resolve().name,
+    return _checked(folder, Loaded(family.from_pretrained(folder, dtype=dtype), tokenizer, ends, folder.resolve().name,
                                    _chat_template(folder, settings), bos, eos))
 
 

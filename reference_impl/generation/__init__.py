@@ -6,6 +6,7 @@
     cache              keys and values that are not computed again
     layout             how matrices lie in memory, for one row at a time on a CPU
     stopping           end tokens, stop strings, text without half characters
+    plain              the loop on one screen
     loop               one token after the other for a batch of prompts, at once or streamed
     beam               beam search
     constrained        a choice among given answers

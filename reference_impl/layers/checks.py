@@ -72,6 +72,19 @@ def check_positions(positions: Tensor | None, shape: tuple[int, ...]) -> None:
         raise ModelInputError(f"position {wrong}: positions count from 0; that of padding may be any")
 
 
+def check_memory(target: Tensor, memory: Tensor) -> None:
+    """Refuse targets that are not one row for each source that was read: torch would repeat a single source."""
+    if len(target) != len(memory):
+        raise ModelInputError(f"{len(target)} targets but {len(memory)} sources: give one row of each")
+
+
+def check_choices(ids: Tensor) -> None:
+    """Refuse what is not N rows for each of B texts."""
+    if not isinstance(ids, Tensor) or ids.ndim != 3:
+        given = f"shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else f"a {type(ids).__name__}"
+        raise ModelInputError(f"ids have {given}: give (B, N, T), N rows for each text")
+
+
 def check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
     """Refuse a mask of tokens that is not Boolean or not of the shape of the ids. None is well: every token is real."""
     if mask is None:

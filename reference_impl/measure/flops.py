@@ -9,6 +9,7 @@ operator by which fused attention runs on a CPU and would count it as nothing; t
 Not here: Triton kernels, and linear layers in quantised formats.
 """
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -34,9 +35,17 @@ ON_CPU = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused_for
           torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _fused_backward}
 
 
+class _NoModules(nullcontext):
+    """In the place of torch's list of the modules that are running: its hooks fail where no gradient is kept."""
+
+    parents = frozenset({"Global"})
+
+
 def count_flops(run: Callable[[], Any]) -> int:
-    """Operations of the products in one call, in its backward pass too if it makes one."""
-    with FlopCounterMode(display=False, custom_mapping=ON_CPU) as counter:
+    """Operations of the products in one call, in its backward pass too if it makes one; inside `torch.no_grad()` as well."""
+    counter = FlopCounterMode(display=False, custom_mapping=ON_CPU)
+    counter.mod_tracker = _NoModules()
+    with counter:
         run()
     return counter.get_total_flops()
 

@@ -6,8 +6,7 @@ computed.
 
 Not here: the authors' groups of layers, n-gram masking.
 """
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -17,38 +16,37 @@ from torch import Tensor, nn
 from reference_impl.layers.checks import check_ids, check_mask, check_segments
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
+from reference_impl.layers.settings import Activation, Count, Rate
 from reference_impl.models.bert import BertConfig, BertOutput, Block, Embeddings
 from reference_impl.models.heads import Classifier, MaskedLMHead, Pooler
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert_relatives
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
 class AlbertConfig(BertConfig):
     """ALBERT-base, version 2. xxlarge has hidden_size=4096, num_heads=64, intermediate_size=16384."""
 
-    vocab_size: int = 30_000
-    embedding_size: int = 128
-    hidden_act: str = "gelu_new"
-    hidden_dropout: float = 0.0
-    attention_dropout: float = 0.0
-    classifier_dropout: float = 0.1
+    vocab_size: Count = 30_000
+    embedding_size: Count = 128
+    hidden_act: Activation = "gelu_new"
+    hidden_dropout: Rate = 0.0
+    attention_dropout: Rate = 0.0
+    classifier_dropout: Rate = 0.1
 
-    model_types: ClassVar = ("albert",)
-    published: ClassVar = {**BertConfig.published, "classifier_dropout": "classifier_dropout_prob"}
-    only: ClassVar = {**BertConfig.only, "num_hidden_groups": (1, "all layers share one block"),
-                      "inner_group_num": (1, "all layers share one block")}
+    formats: ClassVar = (bert_relatives.ALBERT,)
 
 
-class Albert(nn.Module):
+class Albert(Pretrained, nn.Module):
     """The encoder: narrow embeddings, a matrix that widens them, one block run `num_layers` times."""
 
     config_class = AlbertConfig
+    files = bert_relatives.ALBERT_FILES
 
     def __init__(self, config: AlbertConfig):
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(replace(config, hidden_size=config.embedding_size))
+        self.embeddings = Embeddings(config, config.embedding_size)
         self.widen = nn.Linear(config.embedding_size, config.hidden_size)
         self.block = Block(config)
         self.pooler = Pooler(config.hidden_size)
@@ -66,33 +64,12 @@ class Albert(nn.Module):
             x = self.block(x, key_mask(mask))
         return BertOutput(x, self.pooler(x))
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Albert":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder with its pooler."""
-        return from_pretrained(cls, path, inside="albert")
 
-    names = Names({
-        "embeddings.word": "embeddings.word_embeddings",
-        "embeddings.position": "embeddings.position_embeddings",
-        "embeddings.segment": "embeddings.token_type_embeddings",
-        "embeddings.norm": "embeddings.LayerNorm",
-        "widen": "encoder.embedding_hidden_mapping_in",
-        "block.attention.query": "encoder.albert_layer_groups.0.albert_layers.0.attention.query",
-        "block.attention.key": "encoder.albert_layer_groups.0.albert_layers.0.attention.key",
-        "block.attention.value": "encoder.albert_layer_groups.0.albert_layers.0.attention.value",
-        "block.attention.output": "encoder.albert_layer_groups.0.albert_layers.0.attention.dense",
-        "block.attention_norm": "encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm",
-        "block.feed_forward.up": "encoder.albert_layer_groups.0.albert_layers.0.ffn",
-        "block.feed_forward.down": "encoder.albert_layer_groups.0.albert_layers.0.ffn_output",
-        "block.feed_forward_norm": "encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm",
-        "pooler.dense": "pooler",
-    })
-
-
-class AlbertForPreTraining(nn.Module):
+class AlbertForPreTraining(Pretrained, nn.Module):
     """Which token was here, and do the sentences stand in their order or exchanged."""
 
     config_class = AlbertConfig
+    files = bert_relatives.ALBERT_PRE_TRAINING
 
     def __init__(self, config: AlbertConfig):
         super().__init__()
@@ -108,13 +85,3 @@ class AlbertForPreTraining(nn.Module):
         """Logits of each token, and of the order: 0 for "as written", 1 for "exchanged"."""
         tokens, pooled = self.albert(ids, segments, mask)
         return self.masked_lm(tokens), self.sentence_order(pooled)
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "AlbertForPreTraining":
-        """Read config.json and safetensors of a folder that has both heads."""
-        return from_pretrained(cls, path)
-
-    names = Names(Albert.names.inside("albert", "albert", {
-        "masked_lm.dense": "predictions.dense", "masked_lm.norm": "predictions.LayerNorm",
-        "masked_lm.decoder": "predictions.decoder", "sentence_order.linear": "sop_classifier.classifier",
-    }).table, twice={"predictions.bias": "predictions.decoder.bias"})

@@ -6,7 +6,6 @@ Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
 Not here: choosing and masking tokens (see `objectives`), training (see `training`).
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -21,43 +20,45 @@ from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.packing import Packing, check_tokens
 from reference_impl.layers.positions import LearnedPositions
+from reference_impl.layers.settings import Activation, Count, Positive, Rate, Settings
 from reference_impl.models.heads import MaskedLMHead, Pooler
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class BertConfig:
+class BertConfig(Settings):
     """BERT-base. BERT-large has hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096."""
 
-    vocab_size: int = 30_522
-    hidden_size: int = 768
-    num_layers: int = 12
-    num_heads: int = 12
-    intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    max_position_embeddings: int = 512
-    type_vocab_size: int = 2
-    layer_norm_eps: float = 1e-12
-    hidden_dropout: float = 0.1
-    attention_dropout: float = 0.1
+    vocab_size: Count = 30_522
+    hidden_size: Count = 768
+    num_layers: Count = 12
+    num_heads: Count = 12
+    intermediate_size: Count = 3072
+    hidden_act: Activation = "gelu"
+    max_position_embeddings: Count = 512
+    type_vocab_size: Count = 2
+    layer_norm_eps: Positive = 1e-12
+    hidden_dropout: Rate = 0.1
+    attention_dropout: Rate = 0.1
+    classifier_dropout: Rate | None = None  # None: hidden_dropout
 
-    model_types: ClassVar = ("bert",)
-    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                           "hidden_dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
-    only: ClassVar = {"position_embedding_type": ("absolute", "relative ones are not built"),
-                      "is_decoder": (False, "BERT is an encoder")}
+    formats: ClassVar = (bert.CONFIG,)
 
 
 class Embeddings(nn.Module):
-    """What a token starts from: the sum of its word, its place and its sentence (figure 2), normed."""
+    """What a token starts from: the sum of its word, its place and its sentence (figure 2), normed.
 
-    def __init__(self, config: BertConfig):
+    They are as wide as the layers, unless a width is given.
+    """
+
+    def __init__(self, config: BertConfig, width: int | None = None):
         super().__init__()
-        self.word = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.position = LearnedPositions(config.max_position_embeddings, config.hidden_size)
-        self.segment = nn.Embedding(config.type_vocab_size, config.hidden_size)
-        self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
+        width = width or config.hidden_size
+        self.word = nn.Embedding(config.vocab_size, width)
+        self.position = LearnedPositions(config.max_position_embeddings, width)
+        self.segment = nn.Embedding(config.type_vocab_size, width)
+        self.norm = LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"],
@@ -93,10 +94,11 @@ class BertOutput(NamedTuple):
     pooled: Float[Tensor, "B C"] | None
 
 
-class Bert(nn.Module):
+class Bert(Pretrained, nn.Module):
     """The encoder. `pooler=False` leaves the last layer away that only whole-sequence tasks use."""
 
     config_class = BertConfig
+    files = bert.ENCODER_FILES
 
     def __init__(self, config: BertConfig, pooler: bool = True):
         super().__init__()
@@ -122,32 +124,12 @@ class Bert(nn.Module):
             return BertOutput(x, None)
         return BertOutput(x, self.pooler(x if packing is None else packing.first_tokens(x)))
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Bert":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder with its pooler."""
-        return from_pretrained(cls, path, inside="bert")
 
-    names = Names({
-        "embeddings.word": "embeddings.word_embeddings",
-        "embeddings.position": "embeddings.position_embeddings",
-        "embeddings.segment": "embeddings.token_type_embeddings",
-        "embeddings.norm": "embeddings.LayerNorm",
-        "blocks.*.attention.query": "encoder.layer.*.attention.self.query",
-        "blocks.*.attention.key": "encoder.layer.*.attention.self.key",
-        "blocks.*.attention.value": "encoder.layer.*.attention.self.value",
-        "blocks.*.attention.output": "encoder.layer.*.attention.output.dense",
-        "blocks.*.attention_norm": "encoder.layer.*.attention.output.LayerNorm",
-        "blocks.*.feed_forward.up": "encoder.layer.*.intermediate.dense",
-        "blocks.*.feed_forward.down": "encoder.layer.*.output.dense",
-        "blocks.*.feed_forward_norm": "encoder.layer.*.output.LayerNorm",
-        "pooler.dense": "pooler.dense",
-    })
-
-
-class BertForPreTraining(nn.Module):
+class BertForPreTraining(Pretrained, nn.Module):
     """The two tasks of pre-training: which token was here, and do the sentences follow each other (section 3.1)."""
 
     config_class = BertConfig
+    files = bert.PRE_TRAINING
 
     def __init__(self, config: BertConfig):
         super().__init__()
@@ -164,24 +146,12 @@ class BertForPreTraining(nn.Module):
         tokens, pooled = self.bert(ids, segments, mask)
         return self.masked_lm(tokens), self.next_sentence(pooled)
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "BertForPreTraining":
-        """Read config.json and safetensors of a folder that has both heads."""
-        return from_pretrained(cls, path)
 
-    masked_lm_names: ClassVar = {
-        "masked_lm.dense": "cls.predictions.transform.dense",
-        "masked_lm.norm": "cls.predictions.transform.LayerNorm",
-        "masked_lm.decoder": "cls.predictions.decoder",
-    }
-    names = Names(Bert.names.inside("bert", "bert", {**masked_lm_names, "next_sentence": "cls.seq_relationship"}).table,
-                  twice={"cls.predictions.bias": "cls.predictions.decoder.bias"})
-
-
-class BertForMaskedLM(nn.Module):
+class BertForMaskedLM(Pretrained, nn.Module):
     """The first task alone: fill-mask, and continued pre-training without sentence pairs."""
 
     config_class = BertConfig
+    files = bert.MASKED_LM_FILES
 
     def __init__(self, config: BertConfig):
         super().__init__()
@@ -195,11 +165,3 @@ class BertForMaskedLM(nn.Module):
                 mask: Bool[Tensor, "B T"] | None = None, packing: Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.bert(ids, segments, mask, packing).tokens)
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "BertForMaskedLM":
-        """Read config.json and safetensors of a folder; pooler and next-sentence head are left there."""
-        return from_pretrained(cls, path, leave=("bert.pooler.", "cls.seq_relationship."))
-
-    names = Names(Bert.names.inside("bert", "bert", BertForPreTraining.masked_lm_names).table,
-                  twice=BertForPreTraining.names.twice)

@@ -4,12 +4,13 @@ Zaheer et al. 2020, sections 2 and 3 and appendix D (blocks; the "ITC" form, who
 In blocks of W tokens: the first and the last block see all and are seen by all; any other sees itself, the blocks
 beside it and R random ones of its own for each head. A token has (5 + R) W scores, however long the text.
 
-`transformers` draws random blocks in training only; in evaluation all its draws are block 0, which then counts 1 + R
-times. Here the draw is the same in both: fixed for a layer, a number of heads and a number of blocks, never twice the
-same block. Not here: global tokens that are added ("ETC"), the pooler, decoders.
+The draw is fixed for a layer, a number of heads and a number of blocks, and never twice the same block. `transformers`
+draws in training only: in evaluation all its draws are block 0, which then counts 1 + R times. Models that are read from
+files do so too, and give its numbers; set `draws_in_evaluation` for the paper's.
+
+Not here: global tokens that are added ("ETC"), the pooler, decoders.
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
@@ -17,36 +18,32 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask, check_segments
+from reference_impl.layers.checks import check_heads, check_ids, check_mask, check_segments
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
-from reference_impl.models.bert import Bert, BertConfig, BertForMaskedLM, Embeddings
+from reference_impl.layers.settings import Activation, Count, CountOrZero
+from reference_impl.models.bert import BertConfig, Embeddings
 from reference_impl.models.heads import MaskedLMHead
 from reference_impl.models.longformer import blocks
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import long_documents
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
 class BigBirdConfig(BertConfig):
     """BigBird-base."""
 
-    vocab_size: int = 50_358
-    hidden_act: str = "gelu_new"
-    max_position_embeddings: int = 4096
+    vocab_size: Count = 50_358
+    hidden_act: Activation = "gelu_new"
+    max_position_embeddings: Count = 4096
     attention_type: Literal["block_sparse", "original_full"] = "block_sparse"
-    block_size: int = 64
-    num_random_blocks: int = 3
+    block_size: Count = 64
+    num_random_blocks: CountOrZero = 3
+    draws_in_evaluation: bool = True  # False for files: the library's way, see above
 
-    model_types: ClassVar = ("big_bird",)
-    only: ClassVar = {**BertConfig.only, "use_bias": (True, "queries, keys and values have biases"),
-                      "rescale_embeddings": (False, "embeddings are taken as they are")}
-
-    def __post_init__(self):
-        if self.attention_type not in ("block_sparse", "original_full"):
-            raise ModelInputError(f"attention_type is {self.attention_type!r}: give 'block_sparse' or 'original_full'")
+    formats: ClassVar = (long_documents.BIGBIRD,)
 
     def is_sparse(self, num_tokens: int) -> bool:
         """A short text is attended to in full: sparse blocks would save little, or not be there to be drawn."""
@@ -115,8 +112,10 @@ class BigBirdAttention(nn.Module):
 
     def draw(self, num_tokens: int) -> Int[Tensor, "H M R"]:
         """This layer's random blocks for texts of this length."""
-        num_blocks = -(-num_tokens // self.config.block_size)
-        return random_blocks(num_blocks, self.config.num_random_blocks, self.config.num_heads, self.seed)
+        num_blocks, num_heads = -(-num_tokens // self.config.block_size), self.config.num_heads
+        if not (self.training or self.config.draws_in_evaluation):
+            return torch.zeros(num_heads, num_blocks - 2, self.config.num_random_blocks, dtype=torch.long)
+        return random_blocks(num_blocks, self.config.num_random_blocks, num_heads, self.seed)
 
     def project(self, x: Float[Tensor, "B T C"]) -> list[Float[Tensor, "B H T D"]]:
         """Queries, keys and values in heads."""
@@ -133,7 +132,7 @@ class BigBirdAttention(nn.Module):
         return self.output(merge_heads(mixed))
 
     def dense(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
-        """What `forward` gives for a long text, from all T x T scores and the mask that the blocks amount to."""
+        """What `forward` gives for a long text with real draws, from all T x T scores and the mask that they amount to."""
         size, num_tokens = self.config.block_size, x.shape[1]
         sees = pattern(-(-num_tokens // size), self.draw(num_tokens).to(x.device))  # (H, N, N)
         sees = sees.repeat_interleave(size, 1).repeat_interleave(size, 2)[:, :num_tokens, :num_tokens]
@@ -157,10 +156,11 @@ class Block(nn.Module):
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
-class BigBird(nn.Module):
+class BigBird(Pretrained, nn.Module):
     """The encoder: BERT's embeddings, these blocks."""
 
     config_class = BigBirdConfig
+    files = long_documents.BIGBIRD_FILES
 
     def __init__(self, config: BigBirdConfig):
         super().__init__()
@@ -181,18 +181,12 @@ class BigBird(nn.Module):
             x = block(x, torch.ones_like(ids, dtype=torch.bool) if mask is None else mask)
         return x
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "BigBird":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder. A pooler is left there."""
-        return from_pretrained(cls, path, inside="bert", leave=("pooler.",))
 
-    names = Names({ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")})
-
-
-class BigBirdForMaskedLM(nn.Module):
+class BigBirdForMaskedLM(Pretrained, nn.Module):
     """Which token stood here."""
 
     config_class = BigBirdConfig
+    files = long_documents.BIGBIRD_MASKED_LM
 
     def __init__(self, config: BigBirdConfig):
         super().__init__()
@@ -206,12 +200,3 @@ class BigBirdForMaskedLM(nn.Module):
                 mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.bigbird(ids, segments, mask))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "BigBirdForMaskedLM":
-        """Read config.json and safetensors of a folder; pooler and next-sentence head are left there."""
-        return from_pretrained(cls, path, leave=("bert.pooler.", "cls.seq_relationship."))
-
-    names = Names(BigBird.names.inside("bigbird", "bert", {
-        ours: theirs for ours, theirs in BertForMaskedLM.names.table.items() if ours.startswith("masked_lm")}).table,
-        twice=BertForMaskedLM.names.twice)

@@ -7,7 +7,6 @@ Not here: version 2 and 3 (buckets of distances, a convolution, ELECTRA's task),
 absolute positions at the end (`transformers` lacks it too), scale-invariant fine-tuning, segments.
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -20,42 +19,31 @@ from reference_impl.layers.feed_forward import FeedForward, activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
+from reference_impl.layers.settings import Activation, Count, Positive, Rate, Settings
 from reference_impl.models.heads import Classifier, MaskedLMHead
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert_relatives
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class DebertaConfig:
+class DebertaConfig(Settings):
     """DeBERTa-base."""
 
-    vocab_size: int = 50_265
-    hidden_size: int = 768
-    num_layers: int = 12
-    num_heads: int = 12
-    intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    max_distance: int = 512  # k of section 3.1: those of k and more share a vector; no text is too long
-    layer_norm_eps: float = 1e-7
-    hidden_dropout: float = 0.1
-    attention_dropout: float = 0.1
+    vocab_size: Count = 50_265
+    hidden_size: Count = 768
+    num_layers: Count = 12
+    num_heads: Count = 12
+    intermediate_size: Count = 3072
+    hidden_act: Activation = "gelu"
+    max_distance: Count = 512  # k of section 3.1: those of k and more share a vector; no text is too long
+    layer_norm_eps: Positive = 1e-7
+    hidden_dropout: Rate = 0.1
+    attention_dropout: Rate = 0.1
+    pooler_hidden_act: Activation = "gelu"
+    pooler_dropout: Rate = 0.0
+    classifier_dropout: Rate | None = None  # None: hidden_dropout
 
-    model_types: ClassVar = ("deberta",)
-    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                           "hidden_dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
-    only: ClassVar = {"relative_attention": (True, "positions are distances"),
-                      "position_biased_input": (False, "embeddings carry no position"),
-                      "pos_att_type": (["c2p", "p2c"], "scores have all three terms"),
-                      "type_vocab_size": (0, "there are no segments"),
-                      "talking_head": (False, "heads do not mix")}
-
-    @staticmethod
-    def read(published: dict) -> dict:
-        """Files name the terms in any order, in a list or as "c2p|p2c"; max_relative_positions below 1 is unset."""
-        terms = published.get("pos_att_type") or ()
-        distance = published.get("max_relative_positions", -1)
-        return {**published, "pos_att_type": sorted(terms.split("|") if isinstance(terms, str) else terms),
-                "max_distance": distance if distance > 0 else published.get("max_position_embeddings")}
+    formats: ClassVar = (bert_relatives.DEBERTA,)
 
 
 def distance_rows(num_tokens: int, span: int, device: torch.device | None = None) -> Int[Tensor, "T T"]:
@@ -123,10 +111,11 @@ class Block(nn.Module):
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
-class Deberta(nn.Module):
+class Deberta(Pretrained, nn.Module):
     """The encoder."""
 
     config_class = DebertaConfig
+    files = bert_relatives.DEBERTA_FILES
 
     def __init__(self, config: DebertaConfig):
         super().__init__()
@@ -149,32 +138,12 @@ class Deberta(nn.Module):
             x = block(x, distances, key_mask(mask))
         return x
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Deberta":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
-        return from_pretrained(cls, path, inside="deberta")
 
-    names = Names({
-        "embedding": "embeddings.word_embeddings",
-        "embedding_norm": "embeddings.LayerNorm",
-        "distances": "encoder.rel_embeddings",
-        "blocks.*.attention.qkv": "encoder.layer.*.attention.self.in_proj",
-        "blocks.*.attention.query_bias": "encoder.layer.*.attention.self.q_bias",
-        "blocks.*.attention.value_bias": "encoder.layer.*.attention.self.v_bias",
-        "blocks.*.attention.distance_key": "encoder.layer.*.attention.self.pos_proj",
-        "blocks.*.attention.distance_query": "encoder.layer.*.attention.self.pos_q_proj",
-        "blocks.*.attention.output": "encoder.layer.*.attention.output.dense",
-        "blocks.*.attention_norm": "encoder.layer.*.attention.output.LayerNorm",
-        "blocks.*.feed_forward.up": "encoder.layer.*.intermediate.dense",
-        "blocks.*.feed_forward.down": "encoder.layer.*.output.dense",
-        "blocks.*.feed_forward_norm": "encoder.layer.*.output.LayerNorm",
-    })
-
-
-class DebertaForMaskedLM(nn.Module):
+class DebertaForMaskedLM(Pretrained, nn.Module):
     """Which token stood here; the head as released, without absolute positions."""
 
     config_class = DebertaConfig
+    files = bert_relatives.DEBERTA_MASKED_LM
 
     def __init__(self, config: DebertaConfig):
         super().__init__()
@@ -188,39 +157,25 @@ class DebertaForMaskedLM(nn.Module):
         """Logits of each token."""
         return self.masked_lm(self.deberta(ids, mask))
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "DebertaForMaskedLM":
-        """Read config.json and safetensors of a folder that has this head under its released name."""
-        return from_pretrained(cls, path)
 
-    names = Deberta.names.inside("deberta", "deberta", {
-        "masked_lm.dense": "lm_predictions.lm_head.dense",
-        "masked_lm.norm": "lm_predictions.lm_head.LayerNorm",
-        "masked_lm.decoder.bias": "lm_predictions.lm_head.bias",
-        "masked_lm.decoder.weight": "deberta.embeddings.word_embeddings.weight",
-    })
-
-
-class DebertaForSequenceClassification(nn.Module):
-    """A label for a sentence or a pair: the first token's vector through a layer with GELU, then the classifier."""
+class DebertaForSequenceClassification(Pretrained, nn.Module):
+    """A label for a sentence or a pair: the first token's vector through one more layer, then the classifier."""
 
     config_class = DebertaConfig
+    files = bert_relatives.DEBERTA_CLASSIFIER
 
     def __init__(self, config: DebertaConfig, num_labels: int = 2):
         super().__init__()
         self.config = config
         self.deberta = Deberta(config)
+        self.pooler_dropout = nn.Dropout(config.pooler_dropout)
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-        self.classifier = Classifier(config.hidden_size, num_labels, config.hidden_dropout)
+        self.act = activation(config.pooler_hidden_act)
+        dropout = config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+        self.classifier = Classifier(config.hidden_size, num_labels, dropout)
         start_normal(self)
 
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B L"]:
         """Logits of the labels."""
-        return self.classifier(activation("gelu")(self.dense(self.deberta(ids, mask)[:, 0])))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str, num_labels: int = 2) -> "DebertaForSequenceClassification":
-        """Read config.json and safetensors of a folder that has this head."""
-        return from_pretrained(cls, path, num_labels=num_labels)
-
-    names = Deberta.names.inside("deberta", "deberta", {"dense": "pooler.dense", "classifier.linear": "classifier"})
+        first = self.pooler_dropout(self.deberta(ids, mask)[:, 0])  # (B, C)
+        return self.classifier(self.act(self.dense(first)))

@@ -7,7 +7,6 @@ trained on the teacher's logits, the masked tokens and the direction of the hidd
 Not here: the tasks' heads (BERT's fit).
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -19,22 +18,20 @@ from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.positions import LearnedPositions
+from reference_impl.layers.settings import Count
 from reference_impl.models.bert import BertConfig, BertForPreTraining, Block
 from reference_impl.models.heads import MaskedLMHead
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert_relatives
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
 class DistilBertConfig(BertConfig):
     """Half of BERT-base's layers."""
 
-    num_layers: int = 6
+    num_layers: Count = 6
 
-    model_types: ClassVar = ("distilbert",)
-    published: ClassVar = {"hidden_size": "dim", "num_layers": "n_layers", "num_heads": "n_heads",
-                           "intermediate_size": "hidden_dim", "hidden_act": "activation", "hidden_dropout": "dropout"}
-    only: ClassVar = {}
+    formats: ClassVar = (bert_relatives.DISTILBERT,)
 
 
 class Embeddings(nn.Module):
@@ -52,10 +49,11 @@ class Embeddings(nn.Module):
         return self.dropout(self.norm(self.word(ids) + self.position(ids.shape[1])))
 
 
-class DistilBert(nn.Module):
+class DistilBert(Pretrained, nn.Module):
     """The encoder: BERT's blocks on these embeddings."""
 
     config_class = DistilBertConfig
+    files = bert_relatives.DISTILBERT_FILES
 
     def __init__(self, config: DistilBertConfig):
         super().__init__()
@@ -73,30 +71,12 @@ class DistilBert(nn.Module):
             x = block(x, key_mask(mask))
         return x
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "DistilBert":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
-        return from_pretrained(cls, path, inside="distilbert")
 
-    names = Names({
-        "embeddings.word": "embeddings.word_embeddings",
-        "embeddings.position": "embeddings.position_embeddings",
-        "embeddings.norm": "embeddings.LayerNorm",
-        "blocks.*.attention.query": "transformer.layer.*.attention.q_lin",
-        "blocks.*.attention.key": "transformer.layer.*.attention.k_lin",
-        "blocks.*.attention.value": "transformer.layer.*.attention.v_lin",
-        "blocks.*.attention.output": "transformer.layer.*.attention.out_lin",
-        "blocks.*.attention_norm": "transformer.layer.*.sa_layer_norm",
-        "blocks.*.feed_forward.up": "transformer.layer.*.ffn.lin1",
-        "blocks.*.feed_forward.down": "transformer.layer.*.ffn.lin2",
-        "blocks.*.feed_forward_norm": "transformer.layer.*.output_layer_norm",
-    })
-
-
-class DistilBertForMaskedLM(nn.Module):
+class DistilBertForMaskedLM(Pretrained, nn.Module):
     """Which token stood here."""
 
     config_class = DistilBertConfig
+    files = bert_relatives.DISTILBERT_MASKED_LM
 
     def __init__(self, config: DistilBertConfig):
         super().__init__()
@@ -109,15 +89,6 @@ class DistilBertForMaskedLM(nn.Module):
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.distilbert(ids, mask))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "DistilBertForMaskedLM":
-        """Read config.json and safetensors of a folder that has this head."""
-        return from_pretrained(cls, path)
-
-    names = DistilBert.names.inside("distilbert", "distilbert", {
-        "masked_lm.dense": "vocab_transform", "masked_lm.norm": "vocab_layer_norm",
-        "masked_lm.decoder": "vocab_projector"})
 
 
 @torch.no_grad()

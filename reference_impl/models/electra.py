@@ -5,8 +5,7 @@ masked. It is kept; the generator, a quarter to a half of its size, is thrown aw
 
 Not here: sampling the replacements and the joint loss (see `objectives`).
 """
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -17,33 +16,35 @@ from reference_impl.layers.checks import ModelInputError, check_ids, check_mask,
 from reference_impl.layers.feed_forward import activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
-from reference_impl.models.bert import Bert, BertConfig, Block, Embeddings
+from reference_impl.layers.settings import Count
+from reference_impl.models.bert import BertConfig, Block, Embeddings
 from reference_impl.models.heads import MaskedLMHead
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert_relatives
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
 class ElectraConfig(BertConfig):
     """ELECTRA-small's discriminator."""
 
-    hidden_size: int = 256
-    embedding_size: int = 128
-    num_heads: int = 4
-    intermediate_size: int = 1024
+    hidden_size: Count = 256
+    embedding_size: Count = 128
+    num_heads: Count = 4
+    intermediate_size: Count = 1024
 
-    model_types: ClassVar = ("electra",)
+    formats: ClassVar = (bert_relatives.ELECTRA,)
 
 
-class Electra(nn.Module):
+class Electra(Pretrained, nn.Module):
     """The encoder: BERT's, with embeddings that may be narrower and are then widened by a matrix."""
 
     config_class = ElectraConfig
+    files = bert_relatives.ELECTRA_FILES
 
     def __init__(self, config: ElectraConfig):
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(replace(config, hidden_size=config.embedding_size))
+        self.embeddings = Embeddings(config, config.embedding_size)
         self.widen = (nn.Identity() if config.embedding_size == config.hidden_size
                       else nn.Linear(config.embedding_size, config.hidden_size))
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
@@ -61,19 +62,12 @@ class Electra(nn.Module):
             x = block(x, key_mask(mask))
         return x
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Electra":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
-        return from_pretrained(cls, path, inside="electra")
 
-    names = Names({**{ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")},
-                   "widen": "embeddings_project"})
-
-
-class ElectraForPreTraining(nn.Module):
+class ElectraForPreTraining(Pretrained, nn.Module):
     """The discriminator: for each token, was it replaced."""
 
     config_class = ElectraConfig
+    files = bert_relatives.ELECTRA_PRE_TRAINING
 
     def __init__(self, config: ElectraConfig):
         super().__init__()
@@ -89,19 +83,12 @@ class ElectraForPreTraining(nn.Module):
         """One logit a token: above zero means replaced."""
         return self.replaced(self.act(self.dense(self.electra(ids, segments, mask)))).squeeze(-1)
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "ElectraForPreTraining":
-        """Read config.json and safetensors of a discriminator."""
-        return from_pretrained(cls, path)
 
-    names = Electra.names.inside("electra", "electra", {
-        "dense": "discriminator_predictions.dense", "replaced": "discriminator_predictions.dense_prediction"})
-
-
-class ElectraForMaskedLM(nn.Module):
+class ElectraForMaskedLM(Pretrained, nn.Module):
     """The generator: BERT's masked language model, small, so that its mistakes are plausible and not too good."""
 
     config_class = ElectraConfig
+    files = bert_relatives.ELECTRA_MASKED_LM
 
     def __init__(self, config: ElectraConfig):
         super().__init__()
@@ -114,15 +101,6 @@ class ElectraForMaskedLM(nn.Module):
                 mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.electra(ids, segments, mask))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "ElectraForMaskedLM":
-        """Read config.json and safetensors of a generator."""
-        return from_pretrained(cls, path)
-
-    names = Electra.names.inside("electra", "electra", {
-        "masked_lm.dense": "generator_predictions.dense", "masked_lm.norm": "generator_predictions.LayerNorm",
-        "masked_lm.decoder": "generator_lm_head"})
 
 
 def share_embeddings(generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:

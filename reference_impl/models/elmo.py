@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.checks import ModelInputError, check_mask
+from reference_impl.layers.settings import Count, CountOrZero, Rate, Settings
 from reference_impl.models.lstm import LSTMCell, run
 
 WORD_START, WORD_END, PADDING = 256, 257, 258
@@ -24,18 +25,18 @@ NUM_CHARACTERS = 259
 
 
 @dataclass(frozen=True)
-class ELMoConfig:
+class ELMoConfig(Settings):
     """The published model (section 3.4), with the filters of Kim et al. as its release has them."""
 
-    vocab_size: int = 793_471
-    character_size: int = 16
+    vocab_size: Count = 793_471
+    character_size: Count = 16
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-    num_highway: int = 2
-    word_size: int = 512
-    cell_size: int = 4096
-    num_layers: int = 2
-    max_characters: int = 50
-    dropout: float = 0.1
+    num_highway: CountOrZero = 2
+    word_size: Count = 512
+    cell_size: Count = 4096
+    num_layers: Count = 2
+    max_characters: Count = 50
+    dropout: Rate = 0.1
 
 
 def word_characters(word: str, max_characters: int = 50) -> list[int]:

@@ -8,7 +8,6 @@ Not here: GPT-3's alternating sparse attention, GPT-1's tasks (see `gpt_tasks`),
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from jaxtyping import Bool, Float, Int
@@ -21,44 +20,29 @@ from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.positions import LearnedPositions
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.layers.settings import Activation, Count, Positive, Rate, Settings
+from reference_impl.weights.families import gpt
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(Settings):
     """GPT-2 small. The configurations of the papers are below."""
 
-    vocab_size: int = 50_257
-    hidden_size: int = 768
-    num_layers: int = 12
-    num_heads: int = 12
-    max_position_embeddings: int = 1024
-    intermediate_size: int | None = None  # None: four times hidden_size
-    hidden_act: str = "gelu_new"
-    layer_norm_eps: float = 1e-5
-    dropout: float = 0.1
+    vocab_size: Count = 50_257
+    hidden_size: Count = 768
+    num_layers: Count = 12
+    num_heads: Count = 12
+    max_position_embeddings: Count = 1024
+    intermediate_size: Count | None = None  # None: four times hidden_size
+    hidden_act: Activation = "gelu_new"
+    layer_norm_eps: Positive = 1e-5
+    dropout: Rate = 0.1
+    embedding_dropout: Rate | None = None  # None: as all others
+    attention_dropout: Rate | None = None  # None: as all others
     norm_first: bool = True  # False: GPT-1
 
-    model_types: ClassVar = ("gpt2", "openai-gpt")
-    published: ClassVar = {"hidden_size": "n_embd", "num_layers": "n_layer", "num_heads": "n_head",
-                           "max_position_embeddings": "n_positions", "intermediate_size": "n_inner",
-                           "hidden_act": "activation_function", "layer_norm_eps": "layer_norm_epsilon",
-                           "dropout": "resid_pdrop"}
-    only: ClassVar = {"scale_attn_weights": (True, "scores are scaled"),
-                      "add_cross_attention": (False, "there is no encoder"),
-                      "scale_attn_by_inverse_layer_idx": (False, "that is Mistral's GPT-2"),
-                      "tie_word_embeddings": (True, "input and output share their embedding")}
-
-    @staticmethod
-    def read(published: dict) -> dict:
-        """GPT-1's files call the activation `afn`, and its "gelu" is the tanh form."""
-        if published["model_type"] != "openai-gpt":
-            return dict(published)
-        act = published.get("afn", "gelu")
-        return {**published, "activation_function": "gelu_new" if act == "gelu" else act,
-                "norm_first": False, "n_inner": None, "n_positions": published.get("n_positions", 512),
-                "vocab_size": published.get("vocab_size", 40_478)}
+    formats: ClassVar = gpt.FORMATS
 
 
 GPT1 = GPTConfig(vocab_size=40_478, max_position_embeddings=512, norm_first=False)
@@ -75,7 +59,8 @@ class CausalSelfAttention(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
         check_heads(config.hidden_size, config.num_heads, config.num_heads)
-        self.num_heads, self.dropout = config.num_heads, config.dropout
+        self.num_heads = config.num_heads
+        self.dropout = config.dropout if config.attention_dropout is None else config.attention_dropout
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
 
@@ -110,10 +95,11 @@ class Block(nn.Module):
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
-class GPT(nn.Module):
+class GPT(Pretrained, nn.Module):
     """The language model; its output layer is its input embedding once more."""
 
     config_class = GPTConfig
+    files = gpt.FILES
 
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -124,7 +110,7 @@ class GPT(nn.Module):
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
         self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         self.output.weight = self.embedding.weight
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout if config.embedding_dropout is None else config.embedding_dropout)
         start_normal(self)
         if config.norm_first:  # so that the sum of 2 L residuals starts at the size of one (GPT-2, section 2.3)
             for name, weight in self.named_parameters():
@@ -152,29 +138,3 @@ class GPT(nn.Module):
         ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "GPT":
-        """Read config.json and safetensors of GPT-1 or GPT-2."""
-        return from_pretrained(cls, path, outer="transformer")
-
-    @property
-    def names(self) -> Names:
-        """Hugging Face's names; GPT-1 and GPT-2 differ there in three."""
-        return GPT2_NAMES if self.config.norm_first else GPT1_NAMES
-
-
-_BLOCK = {
-    "blocks.*.attention_norm": "h.*.ln_1",
-    "blocks.*.attention.qkv": "h.*.attn.c_attn",
-    "blocks.*.attention.output": "h.*.attn.c_proj",
-    "blocks.*.feed_forward_norm": "h.*.ln_2",
-    "blocks.*.feed_forward.up": "h.*.mlp.c_fc",
-    "blocks.*.feed_forward.down": "h.*.mlp.c_proj",
-}
-_TRANSPOSED = frozenset(name for name in _BLOCK if not name.endswith("norm"))
-_HEAD = {"output": "lm_head"}
-GPT1_NAMES = Names({"embedding": "tokens_embed", "position": "positions_embed", **_BLOCK},
-                   _TRANSPOSED).inside("", "transformer", _HEAD)
-GPT2_NAMES = Names({"embedding": "wte", "position": "wpe", "norm": "ln_f", **_BLOCK},
-                   _TRANSPOSED).inside("", "transformer", _HEAD)

@@ -11,7 +11,6 @@ Not here: PaLM's other choices (one head of keys and values, SwiGLU, no biases):
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -19,45 +18,46 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_decoding, check_heads
+from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained, refuse_scaled_rotary
+from reference_impl.layers.settings import Activation, Count, Positive, Settings, Share
+from reference_impl.weights.families import gpt_neox
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class GPTNeoXConfig:
+class GPTNeoXConfig(Settings):
     """GPT-NeoX-20B. `parallel=False` gives GPT-2's order, attention first."""
 
-    vocab_size: int = 50_432
-    hidden_size: int = 6144
-    num_layers: int = 44
-    num_heads: int = 64
-    intermediate_size: int = 24_576
-    hidden_act: str = "gelu"
-    max_position_embeddings: int = 2048
-    layer_norm_eps: float = 1e-5
-    rope_theta: float = 10_000.0
-    rotary_share: float = 0.25  # of each head's numbers
+    vocab_size: Count = 50_432
+    hidden_size: Count = 6144
+    num_layers: Count = 44
+    num_heads: Count = 64
+    intermediate_size: Count = 24_576
+    hidden_act: Activation = "gelu"
+    max_position_embeddings: Count = 2048
+    layer_norm_eps: Positive = 1e-5
+    rope_theta: Positive = 10_000.0
+    rotary_share: Share = 0.25  # of each head's numbers
     parallel: bool = True
 
-    model_types: ClassVar = ("gpt_neox",)
-    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                           "parallel": "use_parallel_residual"}
-    only: ClassVar = {"attention_bias": (True, "linear layers have biases"),
-                      "tie_word_embeddings": (False, "the output layer is a matrix of its own")}
+    formats: ClassVar = (gpt_neox.CONFIG,)
 
-    @staticmethod
-    def read(published: dict) -> dict:
-        """Rotary settings have moved in published files."""
-        refuse_scaled_rotary(published, "GPTNeoXConfig")
-        rope = published.get("rope_parameters") or {}
-        return {**published, "rope_theta": rope.get("rope_theta", published.get("rotary_emb_base")),
-                "rotary_share": rope.get("partial_rotary_factor", published.get("rotary_pct"))}
+    def check_together(self) -> None:
+        """Rotary positions turn pairs."""
+        super().check_together()
+        if (turned := self.turned) % 2 or not turned:
+            raise ModelInputError(f"{turned} of {self.hidden_size // self.num_heads} numbers of a head are turned: rotary "
+                                  "positions turn pairs; give another rotary_share or head size")
+
+    @property
+    def turned(self) -> int:
+        """How many numbers of each head are turned by position."""
+        return int(self.hidden_size // self.num_heads * self.rotary_share)
 
 
 class Attention(nn.Module):
@@ -67,7 +67,7 @@ class Attention(nn.Module):
         super().__init__()
         check_heads(config.hidden_size, config.num_heads, config.num_heads)
         self.num_heads = config.num_heads
-        self.turned = int(config.hidden_size // config.num_heads * config.rotary_share)
+        self.turned = config.turned
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
 
@@ -103,10 +103,11 @@ class Block(nn.Module):
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-class GPTNeoX(nn.Module):
+class GPTNeoX(Pretrained, nn.Module):
     """The language model."""
 
     config_class = GPTNeoXConfig
+    files = gpt_neox.FILES
 
     def __init__(self, config: GPTNeoXConfig):
         super().__init__()
@@ -126,7 +127,7 @@ class GPTNeoX(nn.Module):
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
-        rotary = rotary_tables(positions, self.blocks[0].attention.turned, config.rope_theta, dtype=x.dtype)
+        rotary = rotary_tables(positions, config.turned, config.rope_theta, dtype=x.dtype)
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, key_mask(mask), cache[i] if cache else None)
         return self.norm(x)
@@ -141,20 +142,3 @@ class GPTNeoX(nn.Module):
         ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "GPTNeoX":
-        """Read config.json and safetensors of GPT-NeoX or Pythia."""
-        return from_pretrained(cls, path)
-
-    names = Names({
-        "embedding": "gpt_neox.embed_in",
-        "blocks.*.attention_norm": "gpt_neox.layers.*.input_layernorm",
-        "blocks.*.attention.qkv": "gpt_neox.layers.*.attention.query_key_value",
-        "blocks.*.attention.output": "gpt_neox.layers.*.attention.dense",
-        "blocks.*.feed_forward_norm": "gpt_neox.layers.*.post_attention_layernorm",
-        "blocks.*.feed_forward.up": "gpt_neox.layers.*.mlp.dense_h_to_4h",
-        "blocks.*.feed_forward.down": "gpt_neox.layers.*.mlp.dense_4h_to_h",
-        "norm": "gpt_neox.final_layer_norm",
-        "output": "lm_head",
-    }, files={"embed_out.weight": "lm_head.weight"})

@@ -16,18 +16,17 @@ Not here: truncating texts (see `tokenizers`), the loss (see `objectives.task_lo
 """
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.checks import ModelInputError, check_mask
+from reference_impl.layers.checks import ModelInputError, check_choices, check_mask
 from reference_impl.layers.initial import start_normal
 from reference_impl.models.gpt import GPT, GPTConfig
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import gpt
+from reference_impl.weights.pretrained import Pretrained
 
 
 class Markers(NamedTuple):
@@ -82,9 +81,8 @@ class TaskOutput(NamedTuple):
     tokens: Float[Tensor, "*B T V"]
 
 
-class _GPTWithHead(nn.Module):
+class _GPTWithHead(Pretrained, nn.Module):
     config_class = GPTConfig
-    head = ""  # what Hugging Face calls the classifier
 
     def __init__(self, config: GPTConfig, num_labels: int, bias: bool):
         super().__init__()
@@ -94,21 +92,11 @@ class _GPTWithHead(nn.Module):
         self.classifier = nn.Linear(config.hidden_size, num_labels, bias)
         start_normal(self.classifier)
 
-    @property
-    def names(self) -> Names:
-        """Hugging Face's names; without a language model's head there, its weight is found as the embedding."""
-        names = self.gpt.names.inside("gpt", "", {"classifier": self.head})
-        return Names({**names.table, **self.tied}, names.transposed)
-
-    @property
-    def tied(self) -> dict[str, str]:
-        return {"gpt.output": self.gpt.names.table["embedding"]}
-
 
 class GPTForSequenceClassification(_GPTWithHead):
     """A label for a text or a pair: softmax(h W) of the last token's vector (equation 3)."""
 
-    head = "score"
+    files = gpt.CLASSIFIER
 
     def __init__(self, config: GPTConfig, num_labels: int = 2):
         super().__init__(config, num_labels, bias=False)
@@ -118,17 +106,13 @@ class GPTForSequenceClassification(_GPTWithHead):
         x = self.gpt.hidden(ids)  # (B, T, C): padding after a token is never seen
         return TaskOutput(self.classifier(self.dropout(last_vectors(x, mask))), self.gpt.output(x))
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str, num_labels: int = 2) -> "GPTForSequenceClassification":
-        """Read config.json and safetensors of a folder that has this head."""
-        return from_pretrained(cls, path, num_labels=num_labels)
-
 
 class GPTForSimilarity(GPTForSequenceClassification):
     """A label for a pair that has no order: the vectors of both orders, added, then the linear layer."""
 
     def forward(self, ids: Int[Tensor, "B 2 T"], mask: Bool[Tensor, "B 2 T"] | None = None) -> TaskOutput:
         """Both orders of each pair, as `Markers.both_orders` writes them."""
+        check_choices(ids)
         x = self.gpt.hidden(ids.flatten(0, 1))  # (2 B, T, C)
         vectors = last_vectors(x, None if mask is None else mask.flatten(0, 1)).unflatten(0, (-1, 2)).sum(1)  # (B, C)
         return TaskOutput(self.classifier(self.dropout(vectors)), self.gpt.output(x).unflatten(0, (-1, 2)))
@@ -137,20 +121,15 @@ class GPTForSimilarity(GPTForSequenceClassification):
 class GPTForMultipleChoice(_GPTWithHead):
     """Which of N answers: a number for each, a softmax over the N."""
 
-    head = "multiple_choice_head.summary"
-    tied = {}
+    files = gpt.CHOICE
 
     def __init__(self, config: GPTConfig):
         super().__init__(config, 1, bias=True)
 
     def forward(self, ids: Int[Tensor, "B N T"], mask: Bool[Tensor, "B N T"] | None = None) -> TaskOutput:
         """One row an answer, as `Markers.choices` writes them."""
+        check_choices(ids)
         x = self.gpt.hidden(ids.flatten(0, 1))  # (B N, T, C)
         vectors = last_vectors(x, None if mask is None else mask.flatten(0, 1))  # (B N, C)
         scores = self.classifier(self.dropout(vectors)).view(ids.shape[:2])  # (B, N)
         return TaskOutput(scores, self.gpt.output(x).unflatten(0, ids.shape[:2]))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "GPTForMultipleChoice":
-        """Read config.json and safetensors of a folder that has this head."""
-        return from_pretrained(cls, path)

@@ -7,9 +7,9 @@ et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1 slows s
 
 Not here: mixtures of experts, generating (see `generation`).
 """
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -17,63 +17,52 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_decoding, check_heads
+from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
 from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
-from reference_impl.weights.safetensors_files import WeightsError
+from reference_impl.layers.settings import Count, Positive, Settings
+from reference_impl.weights.families import llama
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class LlamaConfig:
+class LlamaConfig(Settings):
     """LLaMA-7B. LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has qkv_bias=True, a
     Qwen3 qk_norm=True.
     """
 
-    vocab_size: int = 32_000
-    hidden_size: int = 4096
-    intermediate_size: int = 11_008
-    num_layers: int = 32
-    num_heads: int = 32
-    num_kv_heads: int | None = None  # None: as many as heads
-    head_dim: int | None = None  # None: hidden_size / num_heads
-    max_position_embeddings: int = 2048
-    rms_norm_eps: float = 1e-6
-    rope_theta: float = 10_000.0
-    rope_interpolation: float = 1.0
+    vocab_size: Count = 32_000
+    hidden_size: Count = 4096
+    intermediate_size: Count = 11_008
+    num_layers: Count = 32
+    num_heads: Count = 32
+    num_kv_heads: Count | None = None  # None: as many as heads
+    head_dim: Count | None = None  # None: hidden_size / num_heads
+    max_position_embeddings: Count = 2048
+    rms_norm_eps: Positive = 1e-6
+    rope_theta: Positive = 10_000.0
+    rope_interpolation: Positive = 1.0
     rope_bands: tuple[float, float, int] | None = None  # LLaMA 3.1: rounds of the slow, of the fast, trained length
-    sliding_window: int | None = None
+    sliding_window: Count | None = None
     qkv_bias: bool = False
     qk_norm: bool = False
     tie_word_embeddings: bool = False
 
-    model_types: ClassVar = ("llama", "mistral", "qwen2", "qwen3")
-    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                           "num_kv_heads": "num_key_value_heads"}
-    only: ClassVar = {"attention_bias": (False, "the output of attention has no bias"),
-                      "mlp_bias": (False, "there are no biases"),
-                      "hidden_act": ("silu", "the feed-forward is SwiGLU"),
-                      "use_sliding_window": (False, "a window is for all layers or for none")}
+    formats: ClassVar = llama.FORMATS
 
-    @staticmethod
-    def read(published: dict) -> dict:
-        """Rotary settings have moved in published files; Qwen's carry a window that is switched off."""
-        rope = published.get("rope_parameters") or published.get("rope_scaling") or {}
-        kind = rope.get("rope_type", rope.get("type", "default"))
-        if kind not in ("default", "linear", "llama3"):
-            raise WeightsError(f"config.json scales rotary positions by {kind!r}: LlamaConfig can "
-                               "'default', 'linear' and 'llama3'")
-        bands = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-        flat = {**published, "qkv_bias": published["model_type"] == "qwen2",
-                "qk_norm": published["model_type"] == "qwen3",
-                "rope_bands": tuple(rope[name] for name in bands) if kind == "llama3" else None,
-                "rope_interpolation": rope.get("factor", 1.0),
-                "rope_theta": rope.get("rope_theta", published.get("rope_theta"))}
-        return flat if flat.get("use_sliding_window", True) else {**flat, "sliding_window": None}
+    def check_together(self) -> None:
+        """Rotary positions turn pairs, and there are slow and fast ones."""
+        super().check_together()
+        if (head_dim := self.head_dim or self.hidden_size // self.num_heads) % 2:
+            raise ModelInputError(f"head_dim is {head_dim}: give an even number, rotary positions turn pairs")
+        if self.rope_bands is not None:
+            slowest, fastest, length = self.rope_bands
+            if not 0 < slowest < fastest < math.inf or not isinstance(length, int) or length < 1:
+                raise ModelInputError(f"rope_bands is {self.rope_bands}: give the rounds of the slow angles, more rounds of "
+                                      "the fast ones, and the length that was trained on")
 
 
 class GroupedQueryAttention(nn.Module):
@@ -122,10 +111,11 @@ class Block(nn.Module):
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-class Llama(nn.Module):
+class Llama(Pretrained, nn.Module):
     """The language model. Its output layer is a matrix of its own in the large ones, the embedding in the small."""
 
     config_class = LlamaConfig
+    files = llama.FILES
 
     def __init__(self, config: LlamaConfig):
         super().__init__()
@@ -171,25 +161,3 @@ class Llama(nn.Module):
         the right is never seen. With a cache, ids are the new ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Llama":
-        """Read config.json and safetensors, single or sharded, of a LLaMA, Mistral, Qwen2 or Qwen3."""
-        return from_pretrained(cls, path)
-
-    names = Names({
-        "embedding": "model.embed_tokens",
-        "blocks.*.attention_norm": "model.layers.*.input_layernorm",
-        "blocks.*.attention.query": "model.layers.*.self_attn.q_proj",
-        "blocks.*.attention.key": "model.layers.*.self_attn.k_proj",
-        "blocks.*.attention.value": "model.layers.*.self_attn.v_proj",
-        "blocks.*.attention.output": "model.layers.*.self_attn.o_proj",
-        "blocks.*.attention.query_norm": "model.layers.*.self_attn.q_norm",
-        "blocks.*.attention.key_norm": "model.layers.*.self_attn.k_norm",
-        "blocks.*.feed_forward_norm": "model.layers.*.post_attention_layernorm",
-        "blocks.*.feed_forward.gate": "model.layers.*.mlp.gate_proj",
-        "blocks.*.feed_forward.up": "model.layers.*.mlp.up_proj",
-        "blocks.*.feed_forward.down": "model.layers.*.mlp.down_proj",
-        "norm": "model.norm",
-        "output": "lm_head",
-    })

@@ -7,7 +7,6 @@ T x T scores and a mask.
 Not here: dilated windows (section 3.1), the causal form (section 4), a window of its own for each layer.
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -21,32 +20,28 @@ from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask, window_mask
 from reference_impl.layers.norms import LayerNorm
+from reference_impl.layers.settings import Count
 from reference_impl.models.heads import MaskedLMHead
-from reference_impl.models.roberta import OFFSET, Embeddings, Roberta, RobertaConfig
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
-from reference_impl.weights.safetensors_files import WeightsError
+from reference_impl.models.roberta import OFFSET, Embeddings, RobertaConfig
+from reference_impl.weights.families import long_documents
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
 class LongformerConfig(RobertaConfig):
     """Longformer-base. Its 4098 positions are rows of the table: 4096 tokens fit."""
 
-    max_position_embeddings: int = 4098
-    attention_window: int = 512  # half of it to each side, and the token itself
+    max_position_embeddings: Count = 4098
+    attention_window: Count = 512  # half of it to each side, and the token itself
 
-    model_types: ClassVar = ("longformer",)
+    formats: ClassVar = (long_documents.LONGFORMER,)
 
-    @staticmethod
-    def read(published: dict) -> dict:
-        """Files give a window for each layer."""
-        window = published.get("attention_window")
-        if isinstance(window, list):
-            if len(set(window)) != 1:
-                raise WeightsError(f"config.json has attention windows {window}: LongformerConfig has one for all "
-                                   "layers")
-            return {**published, "attention_window": window[0]}
-        return dict(published)
+    def check_together(self) -> None:
+        """Half of a window lies to each side."""
+        super().check_together()
+        if self.attention_window % 2:
+            raise ModelInputError(f"attention_window is {self.attention_window}: give an even number, half of it lies to "
+                                  "each side")
 
 
 class Global(NamedTuple):
@@ -106,9 +101,6 @@ class LongformerAttention(nn.Module):
     def __init__(self, config: LongformerConfig):
         super().__init__()
         check_heads(config.hidden_size, config.num_heads, config.num_heads)
-        if config.attention_window < 2 or config.attention_window % 2:
-            raise ModelInputError(f"attention_window is {config.attention_window}: give an even number, "
-                                  "half of it lies to each side")
         self.num_heads, self.side = config.num_heads, config.attention_window // 2
         width, self.dropout = config.hidden_size, config.attention_dropout
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
@@ -166,10 +158,11 @@ class Block(nn.Module):
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
-class Longformer(nn.Module):
+class Longformer(Pretrained, nn.Module):
     """The encoder."""
 
     config_class = LongformerConfig
+    files = long_documents.LONGFORMER_FILES
 
     def __init__(self, config: LongformerConfig):
         super().__init__()
@@ -195,21 +188,12 @@ class Longformer(nn.Module):
             x = block(x, tokens, is_global)
         return x
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "Longformer":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder. A pooler is left there."""
-        return from_pretrained(cls, path, inside="longformer", leave=("pooler.",))
 
-    names = Names({**Roberta.names.table,
-                   "blocks.*.attention.query_global": "encoder.layer.*.attention.self.query_global",
-                   "blocks.*.attention.key_global": "encoder.layer.*.attention.self.key_global",
-                   "blocks.*.attention.value_global": "encoder.layer.*.attention.self.value_global"})
-
-
-class LongformerForMaskedLM(nn.Module):
+class LongformerForMaskedLM(Pretrained, nn.Module):
     """Which token stood here: how pre-training goes on from RoBERTa's weights (section 5)."""
 
     config_class = LongformerConfig
+    files = long_documents.LONGFORMER_MASKED_LM
 
     def __init__(self, config: LongformerConfig):
         super().__init__()
@@ -223,13 +207,3 @@ class LongformerForMaskedLM(nn.Module):
                 is_global: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.longformer(ids, mask, is_global))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "LongformerForMaskedLM":
-        """Read config.json and safetensors of a folder; a pooler is left there."""
-        return from_pretrained(cls, path, leave=("longformer.pooler.",))
-
-    names = Names(Longformer.names.inside("longformer", "longformer", {
-        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm",
-        "masked_lm.decoder": "lm_head.decoder",
-    }).table, twice={"lm_head.bias": "lm_head.decoder.bias"})

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
+from reference_impl.layers.settings import Count, Rate, Settings
 
 State = tuple[Float[Tensor, "B P"], Float[Tensor, "B H"]]
 """What is shown and what is kept. Both are as wide as the cell, unless the first is projected."""
@@ -111,13 +112,13 @@ class LSTM(nn.Module):
 
 
 @dataclass(frozen=True)
-class LSTMConfig:
+class LSTMConfig(Settings):
     """A small word model; Zaremba et al. 2014, section 4.1, has one of 10,000 words and 650 cells in 2 layers."""
 
-    vocab_size: int = 10_000
-    hidden_size: int = 650
-    num_layers: int = 2
-    dropout: float = 0.5
+    vocab_size: Count = 10_000
+    hidden_size: Count = 650
+    num_layers: Count = 2
+    dropout: Rate = 0.5
 
 
 class LSTMLanguageModel(nn.Module):

@@ -6,7 +6,6 @@ layers in turn: one in three sees the whole text, the others 64 tokens to each s
 Not here: the released model's staged training.
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -14,60 +13,41 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
-from reference_impl.layers.checks import check_heads
+from reference_impl.layers.checks import ModelInputError, check_heads
 from reference_impl.layers.feed_forward import activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import join, key_mask, window_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.packing import Packing, check_tokens, packed_attention
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained, refuse_scaled_rotary
-from reference_impl.weights.safetensors_files import WeightsError
+from reference_impl.layers.settings import Count, Positive, Settings
+from reference_impl.weights.families import modernbert
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class ModernBertConfig:
+class ModernBertConfig(Settings):
     """ModernBERT-base. Large has hidden_size=1024, intermediate_size=2624, num_layers=28, num_heads=16."""
 
-    vocab_size: int = 50_368
-    hidden_size: int = 768
-    intermediate_size: int = 1152
-    num_layers: int = 22
-    num_heads: int = 12
-    max_position_embeddings: int = 8192
-    norm_eps: float = 1e-5
-    global_every: int = 3  # layers 0, 3, 6, ... see the whole text
-    local_attention: int = 128  # half of it to each side
-    global_rope_theta: float = 160_000.0
-    local_rope_theta: float = 10_000.0
+    vocab_size: Count = 50_368
+    hidden_size: Count = 768
+    intermediate_size: Count = 1152
+    num_layers: Count = 22
+    num_heads: Count = 12
+    max_position_embeddings: Count = 8192
+    norm_eps: Positive = 1e-5
+    global_every: Count = 3  # layers 0, 3, 6, ... see the whole text
+    local_attention: Count = 128  # half of it to each side
+    global_rope_theta: Positive = 160_000.0
+    local_rope_theta: Positive = 10_000.0
 
-    model_types: ClassVar = ("modernbert",)
-    published: ClassVar = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                           "global_every": "global_attn_every_n_layers"}
-    only: ClassVar = {"hidden_activation": ("gelu", "the feed-forward is GeGLU"),
-                      "attention_bias": (False, "no biases"),
-                      "mlp_bias": (False, "no biases"), "norm_bias": (False, "no biases"),
-                      "classifier_bias": (False, "no biases"), "classifier_activation": ("gelu", "the head has GELU"),
-                      "decoder_bias": (True, "the decoder has the one bias"),
-                      "tie_word_embeddings": (True, "they are tied")}
+    formats: ClassVar = (modernbert.CONFIG,)
 
-    @staticmethod
-    def read(published: dict) -> dict:
-        """Newer files list each layer's kind and keep the rotary bases by kind."""
-        refuse_scaled_rotary(published, "ModernBertConfig")
-        flat, kinds = dict(published), published.get("layer_types") or []
-        if kinds:
-            places = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
-            flat["global_attn_every_n_layers"] = every = places[1] if len(places) > 1 else len(kinds)
-            if places != list(range(0, len(kinds), every)):
-                raise WeightsError(f"config.json has whole-text layers at {places}: ModernBertConfig can every "
-                                   "n-th from 0")
-        rope = published.get("rope_parameters") or {}
-        for name, kind in (("global_rope_theta", "full_attention"), ("local_rope_theta", "sliding_attention")):
-            if kind in rope:
-                flat[name] = rope[kind]["rope_theta"]
-        return flat
+    def check_together(self) -> None:
+        """Rotary positions turn pairs."""
+        super().check_together()
+        if (head_dim := self.hidden_size // self.num_heads) % 2:
+            raise ModelInputError(f"heads of {head_dim} numbers: rotary positions turn pairs; give another num_heads")
 
 
 class Attention(nn.Module):
@@ -125,10 +105,11 @@ class Block(nn.Module):
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-class ModernBert(nn.Module):
+class ModernBert(Pretrained, nn.Module):
     """The encoder."""
 
     config_class = ModernBertConfig
+    files = modernbert.FILES
 
     def __init__(self, config: ModernBertConfig):
         super().__init__()
@@ -161,28 +142,12 @@ class ModernBert(nn.Module):
             x = block(x, local_tables, *nearby) if i % config.global_every else block(x, global_tables, *everywhere)
         return self.norm(x)
 
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "ModernBert":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
-        return from_pretrained(cls, path, inside="model")
 
-    names = Names({
-        "embedding": "embeddings.tok_embeddings",
-        "embedding_norm": "embeddings.norm",
-        "blocks.*.attention_norm": "layers.*.attn_norm",
-        "blocks.*.attention.qkv": "layers.*.attn.Wqkv",
-        "blocks.*.attention.output": "layers.*.attn.Wo",
-        "blocks.*.feed_forward_norm": "layers.*.mlp_norm",
-        "blocks.*.feed_forward.gate_up": "layers.*.mlp.Wi",
-        "blocks.*.feed_forward.down": "layers.*.mlp.Wo",
-        "norm": "final_norm",
-    })
-
-
-class ModernBertForMaskedLM(nn.Module):
+class ModernBertForMaskedLM(Pretrained, nn.Module):
     """Which token stood here: one more layer, then the embedding once more as the output layer."""
 
     config_class = ModernBertConfig
+    files = modernbert.MASKED_LM
 
     def __init__(self, config: ModernBertConfig):
         super().__init__()
@@ -198,11 +163,3 @@ class ModernBertForMaskedLM(nn.Module):
                 packing: Packing | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.decoder(self.norm(activation("gelu")(self.dense(self.encoder(ids, mask, packing)))))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "ModernBertForMaskedLM":
-        """Read config.json and safetensors of a folder that has this head."""
-        return from_pretrained(cls, path)
-
-    names = ModernBert.names.inside("encoder", "model", {
-        "dense": "head.dense", "norm": "head.norm", "decoder": "decoder"})

@@ -6,21 +6,21 @@ Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the trai
 Not here: tasks to fine-tune on (BERT's heads fit), the training itself.
 """
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.positions import LearnedPositions
-from reference_impl.models.bert import Bert, BertConfig, Block
+from reference_impl.layers.settings import Count, Positive
+from reference_impl.models.bert import BertConfig, Block
 from reference_impl.models.heads import MaskedLMHead
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.weights.families import bert_relatives
+from reference_impl.weights.pretrained import Pretrained
 
 # The first two rows of the position table are left over: fairseq numbers positions from the padding's id, 1, on.
 OFFSET = 2
@@ -30,14 +30,19 @@ OFFSET = 2
 class RobertaConfig(BertConfig):
     """RoBERTa-base. Its 514 positions are rows of the table: 512 tokens fit."""
 
-    vocab_size: int = 50_265
-    max_position_embeddings: int = 514
-    type_vocab_size: int = 1
-    layer_norm_eps: float = 1e-5
+    vocab_size: Count = 50_265
+    max_position_embeddings: Count = 514
+    type_vocab_size: Count = 1
+    layer_norm_eps: Positive = 1e-5
 
-    model_types: ClassVar = ("roberta",)
-    only: ClassVar = {**BertConfig.only, "type_vocab_size": (1, "there are no segments"),
-                      "pad_token_id": (1, "positions are counted from it")}
+    formats: ClassVar = (bert_relatives.ROBERTA,)
+
+    def check_together(self) -> None:
+        """Positions need rows behind those that are left over."""
+        super().check_together()
+        if self.max_position_embeddings <= OFFSET:
+            raise ModelInputError(f"max_position_embeddings is {self.max_position_embeddings}: give more than {OFFSET}, the "
+                                  "rows that are left over")
 
 
 class Embeddings(nn.Module):
@@ -60,10 +65,11 @@ class Embeddings(nn.Module):
         return self.dropout(self.norm(self.word(ids) + places + self.segment.weight[0]))
 
 
-class Roberta(nn.Module):
+class Roberta(Pretrained, nn.Module):
     """The encoder: BERT's blocks on these embeddings."""
 
     config_class = RobertaConfig
+    files = bert_relatives.ROBERTA_FILES
 
     def __init__(self, config: RobertaConfig):
         super().__init__()
@@ -81,13 +87,12 @@ class Roberta(nn.Module):
             x = block(x, key_mask(mask))
         return x
 
-    names = Names({ours: theirs for ours, theirs in Bert.names.table.items() if not ours.startswith("pooler")})
 
-
-class RobertaForMaskedLM(nn.Module):
+class RobertaForMaskedLM(Pretrained, nn.Module):
     """Which token stood here: the one task of pre-training."""
 
     config_class = RobertaConfig
+    files = bert_relatives.ROBERTA_MASKED_LM
 
     def __init__(self, config: RobertaConfig):
         super().__init__()
@@ -99,13 +104,3 @@ class RobertaForMaskedLM(nn.Module):
     def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.roberta(ids, mask))
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "RobertaForMaskedLM":
-        """Read config.json and safetensors of a folder; a pooler is left there."""
-        return from_pretrained(cls, path, leave=("roberta.pooler.",))
-
-    names = Names(Roberta.names.inside("roberta", "roberta", {
-        "masked_lm.dense": "lm_head.dense", "masked_lm.norm": "lm_head.layer_norm",
-        "masked_lm.decoder": "lm_head.decoder",
-    }).table, twice={"lm_head.bias": "lm_head.decoder.bias"})

@@ -13,17 +13,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
+from reference_impl.layers.settings import Count, Settings
 from reference_impl.models.lstm import LSTM, LSTMCell, State
 
 
 @dataclass(frozen=True)
-class Seq2SeqConfig:
+class Seq2SeqConfig(Settings):
     """As `bench/trained/spelling.py` trains it: from letters to phonemes. Both sides may share ids, or not."""
 
-    source_vocab_size: int
-    target_vocab_size: int
-    embedding_size: int = 64
-    hidden_size: int = 160
+    source_vocab_size: Count
+    target_vocab_size: Count
+    embedding_size: Count = 64
+    hidden_size: Count = 160
 
 
 class AdditiveAttention(nn.Module):

@@ -9,59 +9,53 @@ Not here: span corruption (see `objectives`), generating (see `generation`).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import LayerCache, MultiHeadAttention
-from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.checks import ModelInputError, check_ids, check_mask, check_memory
 from reference_impl.layers.feed_forward import FeedForward, GatedFeedForward
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.relative import RelativeBias
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
-from reference_impl.weights.safetensors_files import WeightsError
+from reference_impl.layers.settings import Count, Positive, Rate, Settings
+from reference_impl.weights.families import t5
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class T5Config:
+class T5Config(Settings):
     """T5-small. Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and num_heads=12.
 
     Version 1.1's small has version_1_1=True, intermediate_size=1024, 8 layers a stack and num_heads=6.
     """
 
-    vocab_size: int = 32_128
-    hidden_size: int = 512
-    head_dim: int = 64  # need not be hidden_size / num_heads
-    intermediate_size: int = 2048
-    num_layers: int = 6
-    num_decoder_layers: int | None = None  # None: as many as in the encoder
-    num_heads: int = 8
-    num_buckets: int = 32
-    max_distance: int = 128
-    layer_norm_eps: float = 1e-6
-    dropout: float = 0.1
+    vocab_size: Count = 32_128
+    hidden_size: Count = 512
+    head_dim: Count = 64  # need not be hidden_size / num_heads
+    intermediate_size: Count = 2048
+    num_layers: Count = 6
+    num_decoder_layers: Count | None = None  # None: as many as in the encoder
+    num_heads: Count = 8
+    num_buckets: Count = 32
+    max_distance: Count = 128
+    layer_norm_eps: Positive = 1e-6
+    dropout: Rate = 0.1
     version_1_1: bool = False
 
-    model_types: ClassVar = ("t5",)
-    published: ClassVar = {"hidden_size": "d_model", "head_dim": "d_kv", "intermediate_size": "d_ff",
-                           "num_buckets": "relative_attention_num_buckets",
-                           "max_distance": "relative_attention_max_distance",
-                           "layer_norm_eps": "layer_norm_epsilon", "dropout": "dropout_rate"}
+    formats: ClassVar = (t5.CONFIG,)
 
-    @staticmethod
-    def read(published: dict) -> dict:
-        """What is told by two settings is one version: the feed-forward and whether output and embedding are tied."""
-        feed_forward = published.get("feed_forward_proj", "relu")
-        tied = published.get("scale_decoder_outputs", published.get("tie_word_embeddings", True))  # newer files, older
-        if (feed_forward, tied) not in (("relu", True), ("gated-gelu", False)):
-            raise WeightsError(f"config.json has the feed-forward {feed_forward!r} and an output layer that is "
-                               f"{'' if tied else 'not '}the embedding: T5Config can 'relu' with one that is (T5), "
-                               "'gated-gelu' with one that is not (1.1)")
-        return {**published, "version_1_1": not tied}
+    def check_together(self) -> None:
+        """Buckets need distances to be spread over."""
+        super().check_together()
+        if self.num_buckets < 4:
+            raise ModelInputError(f"num_buckets is {self.num_buckets}: give 4 or more; the encoder has half of them for each "
+                                  "direction, and half of those for single distances")
+        if self.max_distance <= self.num_buckets // 2:
+            raise ModelInputError(f"max_distance is {self.max_distance} but {self.num_buckets // 2} of {self.num_buckets} "
+                                  "buckets are for single distances: give a larger one")
 
 
 def _attention(config: T5Config) -> MultiHeadAttention:
@@ -133,10 +127,11 @@ class Stack(nn.Module):
         return self.dropout(self.norm(x))
 
 
-class T5(nn.Module):
+class T5(Pretrained, nn.Module):
     """From ids of a source and of the target so far to logits of the target's next token."""
 
     config_class = T5Config
+    files = t5.FILES
 
     def __init__(self, config: T5Config):
         super().__init__()
@@ -170,6 +165,7 @@ class T5(nn.Module):
         With a cache, one a layer of the decoder, `target` are the new tokens; the memory must stay the same.
         """
         check_ids(target, self.config.vocab_size)
+        check_memory(target, memory)
         check_mask(memory_mask, memory.shape[:2])
         x = self.decoder(self.embedding(target), cache, memory=memory,
                          memory_mask=key_mask(memory_mask))
@@ -181,54 +177,3 @@ class T5(nn.Module):
                 source_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
         """Read the source, then score every prefix of the target at once."""
         return self.decode(target, self.encode(source, source_mask), source_mask)
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "T5":
-        """Read config.json and safetensors of a folder."""
-        return from_pretrained(cls, path)
-
-    @property
-    def names(self) -> Names:
-        """Hugging Face's names; the two versions differ in feed-forward and output."""
-        return NAMES_1_1 if self.config.version_1_1 else NAMES
-
-
-def _stack_names(stack: str, last: int) -> dict[str, str]:
-    """A stack's names; `last` is the number of the feed-forward among a block's layers."""
-    return {f"{stack}.{ours}": f"{stack}.{theirs}" for ours, theirs in {
-        "positions.table": "block.0.layer.0.SelfAttention.relative_attention_bias",
-        "blocks.*.attention_norm": "block.*.layer.0.layer_norm",
-        "blocks.*.attention.query": "block.*.layer.0.SelfAttention.q",
-        "blocks.*.attention.key": "block.*.layer.0.SelfAttention.k",
-        "blocks.*.attention.value": "block.*.layer.0.SelfAttention.v",
-        "blocks.*.attention.output": "block.*.layer.0.SelfAttention.o",
-        "blocks.*.feed_forward_norm": f"block.*.layer.{last}.layer_norm",
-        "blocks.*.feed_forward.down": f"block.*.layer.{last}.DenseReluDense.wo",
-        "norm": "final_layer_norm",
-    }.items()}
-
-
-_COMMON = {
-    "embedding": "shared",
-    **_stack_names("encoder", last=1),
-    **_stack_names("decoder", last=2),
-    "decoder.blocks.*.cross_norm": "decoder.block.*.layer.1.layer_norm",
-    "decoder.blocks.*.cross_attention.query": "decoder.block.*.layer.1.EncDecAttention.q",
-    "decoder.blocks.*.cross_attention.key": "decoder.block.*.layer.1.EncDecAttention.k",
-    "decoder.blocks.*.cross_attention.value": "decoder.block.*.layer.1.EncDecAttention.v",
-    "decoder.blocks.*.cross_attention.output": "decoder.block.*.layer.1.EncDecAttention.o",
-}
-_TWICE = {"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"}
-NAMES = Names({
-    **_COMMON,
-    "encoder.blocks.*.feed_forward.up": "encoder.block.*.layer.1.DenseReluDense.wi",
-    "decoder.blocks.*.feed_forward.up": "decoder.block.*.layer.2.DenseReluDense.wi",
-}, twice={**_TWICE, "lm_head.weight": "shared.weight"})
-NAMES_1_1 = Names({
-    **_COMMON,
-    "encoder.blocks.*.feed_forward.gate": "encoder.block.*.layer.1.DenseReluDense.wi_0",
-    "encoder.blocks.*.feed_forward.up": "encoder.block.*.layer.1.DenseReluDense.wi_1",
-    "decoder.blocks.*.feed_forward.gate": "decoder.block.*.layer.2.DenseReluDense.wi_0",
-    "decoder.blocks.*.feed_forward.up": "decoder.block.*.layer.2.DenseReluDense.wi_1",
-    "output": "lm_head",
-}, twice=_TWICE)

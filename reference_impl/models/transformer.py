@@ -12,23 +12,24 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import MultiHeadAttention
-from reference_impl.layers.checks import check_ids, check_mask
+from reference_impl.layers.checks import check_ids, check_mask, check_memory
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.positions import sinusoidal_positions
+from reference_impl.layers.settings import Count, Rate, Settings
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(Settings):
     """The base model of table 3. One vocabulary serves both languages and the output (section 3.4)."""
 
-    vocab_size: int = 37_000
-    hidden_size: int = 512
-    num_layers: int = 6
-    num_heads: int = 8
-    intermediate_size: int = 2048
-    dropout: float = 0.1
+    vocab_size: Count = 37_000
+    hidden_size: Count = 512
+    num_layers: Count = 6
+    num_heads: Count = 8
+    intermediate_size: Count = 2048
+    dropout: Rate = 0.1
     norm_first: bool = False
 
 
@@ -105,8 +106,8 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B S C"]:
         """What the encoder makes of a source; `mask` is True where there is a token."""
-        check_mask(mask, source.shape)
         x = self.embed(source)
+        check_mask(mask, source.shape)
         for block in self.encoder:
             x = block(x, key_mask(mask))
         return self.encoder_norm(x)
@@ -114,8 +115,9 @@ class Transformer(nn.Module):
     def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
                memory_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the token after each of `target`'s. Padding of the target comes last, where nothing sees it."""
-        check_mask(memory_mask, memory.shape[:2])
         x = self.embed(target)
+        check_memory(target, memory)
+        check_mask(memory_mask, memory.shape[:2])
         for block in self.decoder:
             x = block(x, memory, key_mask(memory_mask))
         return self.decoder_norm(x) @ self.embedding.weight.T

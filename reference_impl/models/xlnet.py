@@ -9,7 +9,6 @@ Not here: drawing the order and the loss (see `objectives.permutation`), heads f
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -22,30 +21,31 @@ from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.relative import distance_vectors, transformer_xl_scores
-from reference_impl.weights.names import Names
-from reference_impl.weights.pretrained import from_pretrained
+from reference_impl.layers.settings import Activation, Count, Positive, Rate, Settings
+from reference_impl.weights.families import xlnet
+from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
-class XLNetConfig:
+class XLNetConfig(Settings):
     """XLNet-base. XLNet-large has hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096."""
 
-    vocab_size: int = 32_000
-    hidden_size: int = 768
-    num_layers: int = 12
-    num_heads: int = 12
-    intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    layer_norm_eps: float = 1e-12
-    dropout: float = 0.1
+    vocab_size: Count = 32_000
+    hidden_size: Count = 768
+    num_layers: Count = 12
+    num_heads: Count = 12
+    intermediate_size: Count = 3072
+    hidden_act: Activation = "gelu"
+    layer_norm_eps: Positive = 1e-12
+    dropout: Rate = 0.1
 
-    model_types: ClassVar = ("xlnet",)
-    published: ClassVar = {"hidden_size": "d_model", "num_layers": "n_layer", "num_heads": "n_head",
-                           "intermediate_size": "d_inner", "hidden_act": "ff_activation"}
-    only: ClassVar = {"attn_type": ("bi", "what a place sees is given by `visible`"),
-                      "bi_data": (False, "a batch reads in one direction"),
-                      "clamp_len": (-1, "distances are not held"),
-                      "untie_r": (True, "each layer has its own u, v and s")}
+    formats: ClassVar = (xlnet.CONFIG,)
+
+    def check_together(self) -> None:
+        """Distances are sines and cosines."""
+        super().check_together()
+        if self.hidden_size % 2:
+            raise ModelInputError(f"hidden_size is {self.hidden_size}: give an even number, sines and cosines come in pairs")
 
 
 class RelativeAttention(nn.Module):
@@ -115,10 +115,11 @@ class XLNetOutput(NamedTuple):
     memory: list[Float[Tensor, "B S C"]]
 
 
-class XLNet(nn.Module):
+class XLNet(Pretrained, nn.Module):
     """The encoder, with one stream or two."""
 
     config_class = XLNetConfig
+    files = xlnet.FILES
 
     def __init__(self, config: XLNetConfig):
         super().__init__()
@@ -141,7 +142,7 @@ class XLNet(nn.Module):
         segments  which sentence a token is of; only whether two differ is used. None: not at all
         memory    what each layer read of the text before, which all see; it is of segment 0 and gets no gradient
         """
-        self._check(ids, mask, visible, targets, segments)
+        self._check(ids, mask, visible, targets, segments, memory)
         num_tokens = ids.shape[1]
         before = 0 if memory is None else memory[0].shape[1]
         content_mask, query_mask = _masks(ids, mask, visible, before)  # (B, T, S)
@@ -162,38 +163,22 @@ class XLNet(nn.Module):
         return XLNetOutput(self.dropout(h if g is None else g), read)
 
     def _check(self, ids: Tensor, mask: Tensor | None, visible: Tensor | None, targets: Tensor | None,
-               segments: Tensor | None) -> None:
+               segments: Tensor | None, memory: Sequence[Tensor] | None) -> None:
         check_ids(ids, self.config.vocab_size)
         check_mask(mask, ids.shape)
         check_mask(visible, (*ids.shape, ids.shape[1]))
         if targets is not None:
-            check_mask(targets, (ids.shape[0], targets.shape[1], ids.shape[1]))
+            check_mask(targets, (ids.shape[0], targets.shape[1] if targets.ndim == 3 else 1, ids.shape[1]))
+        if memory is not None:
+            shapes = {tuple(layer.shape) for layer in memory}
+            if len(memory) != len(self.blocks) or len(shapes) != 1 or next(iter(shapes))[::2] != (
+                    len(ids), self.config.hidden_size):
+                raise ModelInputError(f"a memory of {len(memory)} layers, {sorted(shapes)}: give ({len(ids)}, P, "
+                                      f"{self.config.hidden_size}) for each of {len(self.blocks)} layers, as the text before "
+                                      "gave it")
         if segments is not None and segments.shape != ids.shape:
             raise ModelInputError(f"segments have shape {tuple(segments.shape)} but the ids {tuple(ids.shape)}: "
                                   "one entry for each token")
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "XLNet":
-        """Read config.json and safetensors of a folder; of a model with a head, its encoder."""
-        return from_pretrained(cls, path, inside="transformer")
-
-    names = Names({
-        "embedding": "word_embedding",
-        "unread": "mask_emb",
-        "blocks.*.attention.query": "layer.*.rel_attn.q",
-        "blocks.*.attention.key": "layer.*.rel_attn.k",
-        "blocks.*.attention.value": "layer.*.rel_attn.v",
-        "blocks.*.attention.distance": "layer.*.rel_attn.r",
-        "blocks.*.attention.output": "layer.*.rel_attn.o",
-        "blocks.*.attention.content_bias": "layer.*.rel_attn.r_w_bias",
-        "blocks.*.attention.distance_bias": "layer.*.rel_attn.r_r_bias",
-        "blocks.*.attention.segment_bias": "layer.*.rel_attn.r_s_bias",
-        "blocks.*.attention.segments": "layer.*.rel_attn.seg_embed",
-        "blocks.*.attention_norm": "layer.*.rel_attn.layer_norm",
-        "blocks.*.feed_forward.up": "layer.*.ff.layer_1",
-        "blocks.*.feed_forward.down": "layer.*.ff.layer_2",
-        "blocks.*.feed_forward_norm": "layer.*.ff.layer_norm",
-    })
 
 
 def _masks(ids: Tensor, mask: Tensor | None, visible: Tensor | None,
@@ -217,10 +202,11 @@ def _rows(mask: Tensor | None, places: Tensor | None = None) -> Bool[Tensor, "B 
     return mask.unsqueeze(1)
 
 
-class XLNetLM(nn.Module):
+class XLNetLM(Pretrained, nn.Module):
     """The language model; its output layer is its embedding once more, with a bias."""
 
     config_class = XLNetConfig
+    files = xlnet.LM
 
     def __init__(self, config: XLNetConfig):
         super().__init__()
@@ -236,10 +222,3 @@ class XLNetLM(nn.Module):
                 memory: Sequence[Float[Tensor, "B P C"]] | None = None) -> Float[Tensor, "B M V"]:
         """Logits of the targets (or of all tokens, which have seen themselves). Arguments as in XLNet."""
         return self.output(self.xlnet(ids, mask, visible, targets, segments, memory).vectors)
-
-    @classmethod
-    def from_pretrained(cls, path: Path | str) -> "XLNetLM":
-        """Read config.json and safetensors of a folder."""
-        return from_pretrained(cls, path)
-
-    names = XLNet.names.inside("xlnet", "transformer", {"output": "lm_loss"})

@@ -81,7 +81,8 @@ class Masking:
         """The share of each row's free tokens, rounded; at least one if there are any and a share is wanted."""
         count = free.sum(1)
         least = count.clamp(max=1) if self.share else 0 * count
-        return (self.share * count).round().long().maximum(least)
+        # In float64, as the release's Python computes it: 0.15 of 190 is 28.5 there, and rounds to 28.
+        return (self.share * count.double()).round().long().maximum(least)
 
     def _choose(self, free: Bool[Tensor, "B T"], generator: torch.Generator) -> Bool[Tensor, "B T"]:
         """Tokens of each row, all equally likely: those that a shuffle puts first."""

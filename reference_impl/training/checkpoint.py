@@ -50,8 +50,9 @@ def describe_model(model: nn.Module) -> dict:
 
 
 def describe_config(config) -> dict[str, str]:
-    """The settings that decide the weights, as text."""
-    return {name: repr(value) for name, value in dataclasses.asdict(config).items() if name not in FREE}
+    """The settings that decide the weights, as text. Where a constant rate ends changes none before."""
+    free = (*FREE, "num_steps") if config.schedule == "constant" else FREE
+    return {name: repr(value) for name, value in dataclasses.asdict(config).items() if name not in free}
 
 
 class Checkpoints:
@@ -61,6 +62,7 @@ class Checkpoints:
                  processes: Processes):
         self.folder = None if folder is None else Path(folder) / "checkpoints"
         self.model, self.optimizer, self.processes = model, optimizer, processes
+        self.num_steps = config.num_steps
         self.is_of = {"model": describe_model(model), "training": describe_config(config)}
 
     def _all(self) -> list[Path]:
@@ -111,6 +113,9 @@ class Checkpoints:
                 warnings.warn(f"checkpoint skipped: {error}", stacklevel=3)
                 continue
             self._refuse_others(path, rest)
+            if rest["step"] > self.num_steps:
+                raise CheckpointError(f"{path} is {rest['step']} steps on, past the {self.num_steps} that are asked for: ask "
+                                      "for as many or more, or train in another folder")
             for name, tensor in model_tensors(self.model).items():
                 tensor.data.copy_(like(tensors[MODEL][name].to(tensor.device), tensor.data))
             self._load_optimizer(tensors[OPTIMIZER])

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from reference_impl.layers.settings import AtLeastZero, Count, CountOrZero, Positive, Rate, Settings
 from reference_impl.objectives.batches import Batch
 from reference_impl.objectives.terms import Terms
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train
@@ -26,19 +27,19 @@ from reference_impl.training.optimizer import Groups, decay_groups
 
 
 @dataclass(frozen=True)
-class FineTuningConfig:
+class FineTuningConfig(Settings):
     """How to fine-tune. `body` is the name of the pretrained part within the model."""
 
-    learning_rate: float = 2e-5
-    epochs: int = 3
-    batch_size: int = 16
-    warmup_share: float = 0.1
-    weight_decay: float = 0.01
-    head_scale: float = 1.0  # how many times the body's rate the head learns at
-    layer_decay: float = 1.0  # each layer learns at so many times the rate of the one above it
+    learning_rate: AtLeastZero = 2e-5
+    epochs: Count = 3
+    batch_size: Count = 16
+    warmup_share: Rate = 0.1
+    weight_decay: AtLeastZero = 0.01
+    head_scale: AtLeastZero = 1.0  # how many times the body's rate the head learns at
+    layer_decay: Positive = 1.0  # each layer learns at so many times the rate of the one above it
     freeze_body: bool = False
     body: str = "bert"
-    seed: int = 0
+    seed: CountOrZero = 0
 
 
 def layer_of(name: str) -> int | None:

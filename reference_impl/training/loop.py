@@ -21,13 +21,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from reference_impl.layers.checks import ModelInputError
+from reference_impl.layers.settings import AtLeastZero, Count, CountOrZero, Positive, Rate, Settings, kinds_of
 from reference_impl.objectives.batches import Batch
 from reference_impl.objectives.terms import Terms
 from reference_impl.training.checkpoint import Checkpoints
-from reference_impl.training.distributed import Loss, Processes, gathering, resting
+from reference_impl.training.distributed import WAYS, Loss, Processes, gathering, resting
 from reference_impl.training.logs import Log, Row
 from reference_impl.training.optimizer import Groups, make_optimizer, scale_and_clip, set_learning_rate
-from reference_impl.training.schedules import learning_rate
+from reference_impl.training.schedules import SCHEDULES, learning_rate
 
 
 class TrainingError(ValueError):
@@ -35,28 +37,43 @@ class TrainingError(ValueError):
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """How to train. What changes no weight (`eval_every`, `checkpoint_every`, `parallel`) may change between starts."""
+class TrainingConfig(Settings):
+    """How to train. What changes no weight (`eval_every`, `checkpoint_every`, `parallel`) may change between starts.
 
-    num_steps: int
-    learning_rate: float
-    warmup_steps: int = 0
+    So may `num_steps` with the constant schedule, whose rate does not depend on where the end is.
+    """
+
+    num_steps: Count
+    learning_rate: AtLeastZero
+    warmup_steps: CountOrZero = 0
     schedule: str = "cosine"  # or "linear", "constant"
-    min_learning_rate: float = 0.0
-    weight_decay: float = 0.01
+    min_learning_rate: AtLeastZero = 0.0
+    weight_decay: AtLeastZero = 0.01
     betas: tuple[float, float] = (0.9, 0.999)
-    clip_norm: float | None = 1.0
-    accumulation: int = 1  # micro-batches a step, over all processes
+    clip_norm: Positive | None = 1.0
+    accumulation: Count = 1  # micro-batches a step, over all processes
     autocast: torch.dtype | None = None  # torch.bfloat16; weights stay as they are
-    eval_every: int | None = None  # None: at the end only
-    checkpoint_every: int | None = None  # None: at the end only
-    seed: int = 0
+    eval_every: Count | None = None  # None: at the end only
+    checkpoint_every: Count | None = None  # None: at the end only
+    seed: CountOrZero = 0
     parallel: str = "ddp"  # or "fsdp"; under torchrun only
 
-    def __post_init__(self):
-        for name in ("num_steps", "accumulation", "eval_every", "checkpoint_every"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"{name} is {value}: give 1 or more")
+    def check_together(self) -> None:
+        """Schedules and ways to share have names; betas are two rates; float16 needs gradient scaling, which is not here."""
+        for name, choices in (("schedule", SCHEDULES), ("parallel", WAYS)):
+            if getattr(self, name) not in choices:
+                raise ModelInputError(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
+        (rate,) = kinds_of(Rate)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2 or not all(map(rate.holds, self.betas)):
+            raise ModelInputError(f"betas is {self.betas!r}: give a pair of numbers from 0 up to, but not including, 1")
+        if self.autocast not in (None, torch.bfloat16):
+            raise ModelInputError(f"autocast is {self.autocast!r}: give None or torch.bfloat16")
+        if self.min_learning_rate > self.learning_rate:
+            raise ModelInputError(f"min_learning_rate is {self.min_learning_rate} but learning_rate {self.learning_rate}: a "
+                                  "schedule comes down, to less than its peak")
+        if self.warmup_steps > self.num_steps:
+            raise ModelInputError(f"warmup_steps is {self.warmup_steps} but num_steps {self.num_steps}: the rate would not "
+                                  "reach its peak")
 
     def is_due(self, every: int | None, step: int) -> bool:
         """Whether what happens every so many steps happens after this many; it does at the end."""

@@ -96,8 +96,8 @@ def _hugging_face_weights(file: GGUFFile, config: Mapping[str, Any]) -> dict[str
     return weights
 
 
-def from_gguf(model_class: type[Model], path: Path | str) -> Model:
-    """Build the model (`Llama`) that a GGUF file describes, with its weights in float32, in evaluation mode.
+def from_gguf(model_class: type[Model], path: Path | str, dtype: torch.dtype = torch.float32) -> Model:
+    """Build the model (`Llama`) that a GGUF file describes, with its weights as `dtype`, in evaluation mode.
 
     Shapes are compared with the file's before a number of it is read.
     """
@@ -108,6 +108,6 @@ def from_gguf(model_class: type[Model], path: Path | str) -> Model:
                            "ones are read from GGUF; give the model's safetensors")
     shapes = {theirs: torch.empty(place.shape, device="meta") for name, place in file.places.items()
               if (theirs := _translated(name)) is not None}
-    model = build(model_class, config_from(model_class.config_class, published), shapes)
+    model = build(model_class, config_from(model_class.config_class, published), shapes, dtype=dtype)
     load_hugging_face(model, _hugging_face_weights(file, published))
     return model.eval()

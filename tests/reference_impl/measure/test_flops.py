@@ -5,6 +5,7 @@ from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
 
 from reference_impl.layers.attention import attention, plain_attention
 from reference_impl.measure.flops import attention_flops, block_flops, block_parameters, count_flops, count_parameters
+from reference_impl.models.bert import Bert, BertConfig
 from reference_impl.models.gpt import Block as GPTBlock
 from reference_impl.models.gpt import GPTConfig
 from reference_impl.models.llama import Block as LlamaBlock
@@ -49,3 +50,12 @@ def test_gpt2s_and_llamas_published_sizes_follow():
 def test_a_grouped_gated_block_has_as_many_parameters_as_the_formula_says():
     config = LlamaConfig(vocab_size=7, hidden_size=24, num_heads=6, num_kv_heads=2, intermediate_size=40, num_layers=1)
     assert count_parameters(LlamaBlock(config)) == block_parameters(24, 6, 40, num_kv_heads=2, gated=True, biases=False)
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_a_pass_without_gradients_counts_as_one_with_them(without):
+    model = Bert(BertConfig(vocab_size=31, hidden_size=8, num_layers=2, num_heads=2, intermediate_size=6)).eval()
+    ids = torch.ones(2, 5, dtype=torch.long)
+    expected = count_flops(lambda: model(ids))
+    with without():
+        assert count_flops(lambda: model(ids)) == expected > 0

@@ -117,3 +117,10 @@ def test_an_empty_text_and_a_batch_without_its_mask_are_refused(generator):
     with pytest.raises(ObjectiveError, match="but no mask"):
         batch = MASKING(ROWS, generator)
         masked_lm(torch.nn.Identity(), {"ids": batch["ids"], "labels": batch["labels"]})
+
+
+def test_for_every_length_as_many_are_chosen_as_the_releases_own_line_says():
+    masking = Masking(mask_id=1, vocab_size=9, special_ids=(0,))
+    lengths = torch.arange(1, 2001)
+    free = torch.arange(2000) < lengths[:, None]
+    assert masking._how_many(free).tolist() == [max(1, int(round(n * 0.15))) for n in lengths.tolist()]

@@ -121,3 +121,17 @@ def test_a_loss_that_is_no_number_stops_with_the_step_and_keeps_the_last_checkpo
     assert all(tensor.isfinite().all() for tensor in kept.values())
     resumed, _ = run(tiny, tmp_path)
     assert all(tensor.isfinite().all() for tensor in model_tensors(resumed).values())
+
+
+def test_with_a_constant_rate_a_finished_training_goes_on_to_a_later_end(tiny, tmp_path):
+    run(tiny, tmp_path / "longer", schedule="constant")
+    longer, result = run(tiny, tmp_path / "longer", schedule="constant", num_steps=9)
+    at_once, _ = run(tiny, tmp_path / "at once", schedule="constant", num_steps=9)
+    assert same_weights(longer, at_once) and [row["step"] for row in result.history] == list(range(1, 10))
+    with pytest.raises(CheckpointError, match="is 9 steps on, past the 6 that are asked for"):
+        run(tiny, tmp_path / "longer", schedule="constant")
+
+
+def test_with_another_schedule_a_later_end_changes_the_rates_before_it_and_is_refused(tiny, copy):
+    with pytest.raises(CheckpointError, match="num_steps was 6 and is 9"):
+        run(tiny, copy, num_steps=9)

@@ -176,3 +176,11 @@ def test_an_epoch_meets_every_example_once_and_the_next_in_another_order():
 def test_no_examples_are_refused():
     with pytest.raises(ValueError, match="no examples"):
         fine_tune(torch.nn.Linear(1, 1), sequence_classification, [], list, FineTuningConfig())
+
+
+@pytest.mark.parametrize("name, value", [("learning_rate", -1.0), ("epochs", 0), ("batch_size", 0), ("batch_size", 1.5),
+                                         ("warmup_share", 1.5), ("weight_decay", -0.1), ("head_scale", -1.0),
+                                         ("layer_decay", 0.0), ("seed", -1)])
+def test_settings_of_a_fine_tuning_that_make_no_sense_are_refused(name, value, as_students_run_it):
+    with pytest.raises(ValueError, match=f"{name} is {value}: give"):
+        FineTuningConfig(**{name: value})

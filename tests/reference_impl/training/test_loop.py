@@ -1,4 +1,6 @@
 """The loop against a hand-written one, accumulation against one big batch, autocast, evaluation, refusals."""
+import re
+
 import pytest
 import torch
 
@@ -123,5 +125,17 @@ def test_a_step_without_anything_to_learn_changes_nothing_by_its_gradient(tiny):
 
 @pytest.mark.parametrize("name", ["num_steps", "accumulation", "eval_every", "checkpoint_every"])
 def test_settings_that_make_no_training_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} is 0: give 1 or more"):
+    with pytest.raises(ValueError, match=f"{name} is 0: give int, 1 or more"):
         TrainingConfig(**{"num_steps": 5, "learning_rate": 0.1, name: 0})
+
+
+@pytest.mark.parametrize("name, value", [
+    ("num_steps", 2.5), ("num_steps", True), ("learning_rate", -0.1), ("learning_rate", float("nan")),
+    ("learning_rate", float("inf")), ("learning_rate", "0.1"), ("warmup_steps", -1), ("warmup_steps", 6),
+    ("schedule", "cosin"), ("min_learning_rate", -0.1), ("min_learning_rate", 0.2), ("weight_decay", -0.01),
+    ("betas", (0.9,)), ("betas", (0.9, 1.0)), ("betas", 0.9), ("betas", (-0.1, 0.9)), ("clip_norm", -1), ("clip_norm", 0),
+    ("clip_norm", float("nan")), ("accumulation", -2), ("autocast", torch.float16), ("autocast", torch.int8),
+    ("eval_every", -1), ("checkpoint_every", 1.5), ("seed", -1), ("seed", None), ("parallel", "dp")])
+def test_a_setting_that_makes_no_sense_is_named_with_its_value(name, value, as_students_run_it):
+    with pytest.raises(ValueError, match=f"{name} (is )?{re.escape(repr(value))}"):
+        TrainingConfig(**{"num_steps": 5, "learning_rate": 0.1, name: value})
