@@ -17,7 +17,7 @@ from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.positions import sinusoidal_positions
-from reference_impl.layers.settings import Count, Rate, Settings
+from reference_impl.layers.settings import Count, CountOrZero, Rate, Settings
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TransformerConfig(Settings):
 
     vocab_size: Count = 37_000
     hidden_size: Count = 512
-    num_layers: Count = 6
+    num_layers: CountOrZero = 6
     num_heads: Count = 8
     intermediate_size: Count = 2048
     dropout: Rate = 0.1

@@ -125,7 +125,7 @@ def test_all_of_alberts_layers_are_one():
     sizes = {"vocab_size": 11, "hidden_size": 8, "num_heads": 2, "intermediate_size": 4, "embedding_size": 2}
     few, many = (AlbertForPreTraining(AlbertConfig(**sizes, num_layers=n)) for n in (1, 12))
     assert sum(p.numel() for p in few.parameters()) == sum(p.numel() for p in many.parameters())
-    with pytest.raises(WeightsError, match="num_hidden_groups to 2, AlbertConfig can only 1"):
+    with pytest.raises(WeightsError, match="num_hidden_groups to 2: only 1 can be read, since all layers share one block"):
         config_from(AlbertConfig, {"model_type": "albert", "num_hidden_groups": 2})
 
 

@@ -1,5 +1,6 @@
 """BigBird against transformers with its own random blocks, and against attention with a dense mask."""
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -48,7 +49,8 @@ def their_draws(monkeypatch):
 def compare(parity, ragged, settings, lengths, training):
     theirs = transformers.BigBirdForMaskedLM(transformers.BigBirdConfig(**SMALL | settings))
     theirs.bert.pooler = None  # unused with this head
-    ours, theirs = parity.make_same(BigBirdForMaskedLM(config_from(BigBirdConfig, theirs.config.to_dict())), theirs)
+    config = replace(config_from(BigBirdConfig, theirs.config.to_dict()), draws_in_evaluation=True)
+    ours, theirs = parity.make_same(BigBirdForMaskedLM(config), theirs)
     theirs.train(training)
     ids, mask = ragged(61, lengths)
     segments = torch.arange(ids.numel()).view(ids.shape) % theirs.config.type_vocab_size
@@ -76,7 +78,8 @@ def test_short_texts_and_full_attention_are_transformers(parity, ragged, setting
 
 @pytest.mark.parametrize("settings, lengths", SPARSE)
 def test_blocks_give_what_a_dense_mask_gives(parity, ragged, settings, lengths):
-    layer = BigBirdAttention(config_from(BigBirdConfig, {"model_type": "big_bird"} | SMALL | settings), 5).double().eval()
+    config = config_from(BigBirdConfig, {"model_type": "big_bird"} | SMALL | settings)
+    layer = BigBirdAttention(replace(config, draws_in_evaluation=True), 5).double().eval()
     _, tokens = ragged(61, lengths)
     x = torch.randn(*tokens.shape, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
     sparse, dense = layer(x, tokens)[tokens], layer.dense(x, tokens)[tokens]

@@ -104,7 +104,7 @@ def test_published_files_of_every_age_are_read():
 
 @pytest.mark.parametrize("settings, says", [
     ({"rope_scaling": {"rope_type": "yarn", "factor": 8.0}}, "scales rotary positions by 'yarn'"),
-    ({"attention_bias": True}, "attention_bias to True, LlamaConfig can only False"),
+    ({"attention_bias": True}, "attention_bias to True: only False can be read"),
     ({"model_type": "gemma"}, "model_type 'gemma', but LlamaConfig reads 'llama' or 'mistral' or 'qwen2' or 'qwen3'")])
 def test_settings_that_are_not_built_are_refused(settings, says):
     with pytest.raises(WeightsError, match=says):

@@ -105,7 +105,7 @@ def test_a_folder_that_transformers_wrote_is_read(ragged, tmp_path):
 
 
 def test_settings_that_are_not_built_are_refused():
-    with pytest.raises(WeightsError, match=r"attention windows \[4, 8\]: LongformerConfig has one"):
+    with pytest.raises(WeightsError, match=r"attention windows \[4, 8\]: one size for every layer"):
         config_from(LongformerConfig, {"model_type": "longformer", "attention_window": [4, 8]})
     with pytest.raises(ModelInputError, match="attention_window is 5: give an even number"):
         LongformerAttention(LongformerConfig(attention_window=5))

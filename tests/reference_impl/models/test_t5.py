@@ -91,7 +91,7 @@ def test_a_target_token_sees_no_later_one():
 @pytest.mark.parametrize("settings", [{"feed_forward_proj": "gated-gelu"}, {"feed_forward_proj": "gated-silu"},
                                       {"tie_word_embeddings": False}, {"scale_decoder_outputs": False}])
 def test_what_is_neither_version_is_refused(settings):
-    with pytest.raises(WeightsError, match="T5Config can 'relu' with one that is"):
+    with pytest.raises(WeightsError, match="T5 is 'relu' with those that are"):
         config_from(T5Config, {"model_type": "t5"} | settings)
 
 

@@ -131,7 +131,7 @@ def test_a_folder_that_transformers_wrote_is_read(ragged, tmp_path):
 
 
 def test_settings_that_are_not_built_are_refused():
-    with pytest.raises(WeightsError, match="attn_type to 'uni', XLNetConfig can only 'bi'"):
+    with pytest.raises(WeightsError, match="attn_type to 'uni': only 'bi' can be read"):
         config_from(XLNetConfig, {"model_type": "xlnet", "attn_type": "uni"})
 
 
