@@ -139,7 +139,7 @@ def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(tmp_path):
         read_with(num_hidden_layers=2)
     with pytest.raises(WeightsError, match="sets num_layers to 0: BertConfig expects int, 1 or more"):
         read_with(num_hidden_layers=0)
-    with pytest.raises(WeightsError, match="position_embedding_type to 'relative_key', BertConfig can only 'absolute'"):
+    with pytest.raises(WeightsError, match="position_embedding_type to 'relative_key': only 'absolute' can be read"):
         read_with(position_embedding_type="relative_key")
 
 
