@@ -33,7 +33,7 @@ GPT1 = Published("openai-gpt", _SETTINGS, {**DECODER, **TIED}, _FREE, {"vocab_si
 GPT2 = Published("gpt2", {**_SETTINGS, "intermediate_size": "n_inner"}, {
     **DECODER, **TIED, "scale_attn_weights": (True, "scores are scaled"),
     "scale_attn_by_inverse_layer_idx": (False, "that is Mistral's GPT-2")}, _FREE, _DROPOUTS, read_gpt2)
-FORMATS = GPT1, GPT2
+FORMATS = GPT2, GPT1
 
 _BLOCK = {
     "blocks.*.attention_norm": "h.*.ln_1",
