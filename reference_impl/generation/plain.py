@@ -13,7 +13,7 @@ from torch import nn
 
 
 @torch.inference_mode()
-def generate_plain(model: nn.Module, prompt: Sequence[int], max_tokens: int, *, temperature: float = 0.0,
+def generate_plain(model: nn.Module, prompt: Sequence[int], max_tokens: int, *, temperature: float | int = 0.0,
                    seed: int = 0, eos_ids: Collection[int] = ()) -> list[int]:
     """What the model (in evaluation mode) writes behind a prompt, its end token included.
 
