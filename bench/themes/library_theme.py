@@ -21,13 +21,10 @@ def set_up_execution(app, config):
     os.environ[book_cache.IN_BOOK] = "1"
 
 
-def add_figures(app, pagename, templatename, context, doctree):
-    """The scripts of the figures and of the quiz that the page holds."""
-    body = context.get("body", "")
-    names = sorted(set(course_theme.FIGURE.findall(body)))
-    for script in ([*(["figures/w2s.js"] if names else []), *(f"figures/{name}.js" for name in names),
-                    *(["questions.js"] if "data-w2s-questions" in body else [])]):
-        app.add_js_file(script, loading_method="defer")
+def add_quiz(app, pagename, templatename, context, doctree):
+    """The script of the quiz that the page holds."""
+    if "data-w2s-questions" in context.get("body", ""):
+        app.add_js_file("questions.js", loading_method="defer")
 
 
 def finish(app, error):
@@ -39,8 +36,9 @@ def finish(app, error):
 
 
 def setup(app):
-    """Connect the three."""
+    """Connect the three; figures bring their own scripts."""
+    app.setup_extension("figures")
     app.connect("config-inited", set_up_execution)
-    app.connect("html-page-context", add_figures)
+    app.connect("html-page-context", add_quiz)
     app.connect("build-finished", finish, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -32,6 +32,7 @@ from record import save  # noqa: E402
 from texts import folder, scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
 from reference_impl.layers.initial import start_normal  # noqa: E402
 from reference_impl.layers.positions import sinusoidal_positions  # noqa: E402
 from reference_impl.models.bert import Bert, BertConfig, BertForMaskedLM  # noqa: E402
@@ -45,8 +46,6 @@ from reference_impl.tokenizers.pretokenizers import split as words_of
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train  # noqa: E402
-from reference_impl.weights.pretrained import hugging_face_state  # noqa: E402
-from reference_impl.weights.safetensors_files import write_weights  # noqa: E402
 
 NAME, VOCAB_SIZE, LENGTH, BATCH = "bert_kjv", 2000, 32, 64
 CONFIG = BertConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=2, num_heads=4, intermediate_size=512,
@@ -173,6 +172,29 @@ def measure_counts(tokens: Tensor, held: Tensor, places: Tensor) -> dict[str, di
                    "accuracy": float((share.argmax(1) == truth).mean())} for name, share in shares.items()}
 
 
+def held_out_batch(tokenizer: Tokenizer) -> tuple[dict[str, Tensor], Tensor]:
+    """All held-out stretches with 15 % blanks, always the same, and the tokens that they are cut from."""
+    held = as_tokens(tokenizer, split(scripture())[1])
+    rows = held[1:len(held) - 1 - (len(held) - 2) % LENGTH].view(-1, LENGTH)  # every token has both neighbours
+    ids, labels = masking(0.15).mask_tokens(rows, torch.Generator().manual_seed(1))
+    return {"ids": ids, "labels": labels}, held
+
+
+def first_losses(count: int) -> list[float]:
+    """The losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
+    train_text, _ = split(scripture())
+    tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
+    return [row["loss"] for row in
+            train(new_model(tokens), at_blanks, batches_of(tokens), training(count), progress=False).history]
+
+
+def figures(model: BertForMaskedLM, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:
+    """Nats and share right at the blanks of each so-manieth held-out stretch."""
+    batch, _ = held_out_batch(tokenizer)
+    return {name: round(value, 4) for name, value in
+            measure(model, {key: tensor[::every] for key, tensor in batch.items()}).items()}
+
+
 def examples(model: BertForMaskedLM, tokenizer: Tokenizer, held: Tensor, count: int = 10) -> list[dict]:
     """Held-out stretches with one blank in the middle, whole words of four letters or more."""
     generator, found = torch.Generator().manual_seed(2), []
@@ -195,12 +217,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2400)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    train_text, held_out = split(scripture())
+    train_text, _ = split(scripture())
     tokenizer = tokenizer_for(NAME, train_text, VOCAB_SIZE)
-    tokens, held = as_tokens(tokenizer, train_text), as_tokens(tokenizer, held_out)
-    rows = held[1:len(held) - 1 - (len(held) - 2) % LENGTH].view(-1, LENGTH)  # every token has both neighbours
-    ids, labels = masking(0.15).mask_tokens(rows, torch.Generator().manual_seed(1))
-    blanks, some = {"ids": ids, "labels": labels}, {"ids": ids[::5], "labels": labels[::5]}
+    tokens = as_tokens(tokenizer, train_text)
+    blanks, held = held_out_batch(tokenizer)
+    rows, labels, some = blanks["ids"], blanks["labels"], {key: tensor[::5] for key, tensor in blanks.items()}
 
     def curve(history: list[dict[str, float]]) -> list[dict[str, float]]:
         return [{name: round(row[name], 4) for name in ("step", "loss", "nats", "accuracy")}
@@ -213,8 +234,10 @@ def main() -> None:
     model, started = new_model(tokens), time.process_time()
     history = learn(model, training(args.steps)).history
     seconds = time.process_time() - started
-    write_weights(folder(NAME), hugging_face_state(model))
-    model.eval()
+    keep(NAME, "bert", CONFIG, model, script="bench/trained/bert.py", seed=0, corpora=["kjv"], steps=args.steps,
+         first_losses=[row["loss"] for row in history[:20]])
+    model = small_model(NAME).model  # what is measured from here on is what was kept
+    add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=5))
     result = {"BERT": measure(model, blanks),
               **measure_counts(tokens, held, 1 + (labels.flatten() != IGNORED).nonzero().flatten())}
     for name, row in result.items():

@@ -48,11 +48,15 @@ def prompts_from(verses: list[str], tokenizer, count: int, seed: int) -> list[li
 
 
 def continuations(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> list[list[int]]:
-    """One sampled continuation of each prompt, to the end of its verse or LONGEST tokens."""
+    """One sampled continuation of each prompt, to the end of its verse or LONGEST tokens.
+
+    Each prompt has a seed of its own: with one for all, all would be continued by the same random numbers.
+    """
+    params = [SamplingParams(temperature=1.0, max_tokens=LONGEST, seed=seed + number, stop_token_ids=(end_id,))
+              for number in range(len(prompts))]
     said = []
     for start in range(0, len(prompts), 32):
-        params = SamplingParams(temperature=1.0, max_tokens=LONGEST, seed=seed + start, stop_token_ids=(end_id,))
-        said += [list(output.ids) for output in generate(model, prompts[start:start + 32], params)]
+        said += [list(output.ids) for output in generate(model, prompts[start:start + 32], params[start:start + 32])]
     return said
 
 

@@ -9,12 +9,14 @@ neighbours, counted on words with as many letters as phonemes, where the n-th be
 """
 import argparse
 import hashlib
+import json
 import os
 import random
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,37 +27,69 @@ import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
+from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small_model  # noqa: E402
 from reference_impl.models.seq2seq import Seq2Seq, Seq2SeqConfig  # noqa: E402
 from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence  # noqa: E402
 
+NAME = "lstm_spelling"
 START, END = 0, 1  # 0 is padding too, which the mask hides
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-BATCH, RATE, CLIP, WARM_UP = 256, 3e-3, 1.0, 100
+BATCH, RATE, CLIP, WARM_UP, STEPS = 256, 3e-3, 1.0, 100, 1500
 Spoken = tuple[str, ...]
 Reader = Callable[[Sequence[str]], list[Spoken]]
+
+
+def new_model(phonemes: list[str]) -> Seq2Seq:
+    """An untrained reader."""
+    torch.manual_seed(0)
+    return Seq2Seq(Seq2SeqConfig(source_vocab_size=len(LETTERS) + 2, target_vocab_size=len(phonemes) + 2))
+
+
+def phonemes_of(words: dict[str, list[Spoken]]) -> list[str]:
+    """Every phoneme that occurs, in order."""
+    return sorted({phoneme for spoken in words.values() for way in spoken for phoneme in way})
+
+
+def first_losses(count: int) -> list[float]:
+    """The losses of the first steps, trained anew; nothing is kept."""
+    train, _ = split()
+    phonemes = phonemes_of(train)
+    return [loss for _, loss, _ in islice(fit(new_model(phonemes), train, phonemes, STEPS), count)]
+
+
+def figures(model: Seq2Seq, symbols: dict[str, list[str]], every: int = 1) -> dict[str, float]:
+    """What `measure` says of each so-manieth held-out word."""
+    _, test = split()
+    return measure(as_reader(model, symbols["target"][2:]), dict(list(test.items())[::every]))
 
 
 def main() -> None:
     """Train, measure on the held-out words, write the record."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=STEPS)
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
     train, test = split()
-    phonemes = sorted({phoneme for spoken in train.values() for way in spoken for phoneme in way})
-    torch.manual_seed(0)
-    model = Seq2Seq(Seq2SeqConfig(source_vocab_size=len(LETTERS) + 2, target_vocab_size=len(phonemes) + 2))
+    phonemes = phonemes_of(train)
+    model = new_model(phonemes)
     reader = as_reader(model, phonemes)
     some = dict(list(test.items())[::5])
     started = time.process_time()
-    curve = []
-    for step, loss in fit(model, train, phonemes, steps):
+    curve, losses = [], []
+    for step, last, loss in fit(model, train, phonemes, steps):
+        losses.append(last)
         if step % max(steps // 10, 1) == 0:
             seconds = round(time.process_time() - started, 1)
             curve.append({"step": step, "nats_per_phoneme": round(loss, 4), "cpu_seconds": seconds,
                           "exact": measure(reader, some)["exact"]})
             print(curve[-1], flush=True)
-    result = measure(reader, test)
+    symbols = {"source": ["<pad>", "<end>", *LETTERS], "target": ["<start>", "<end>", *phonemes]}
+    keep(NAME, "seq2seq", model.config, model, script="bench/trained/spelling.py", seed=0, corpora=["cmudict"],
+         steps=steps, first_losses=losses[:20])
+    (FOLDER / NAME / "symbols.json").write_text(json.dumps(symbols) + "\n", encoding="utf-8")
+    model = small_model(NAME).model  # what is measured from here on is what was kept
+    reader, result = as_reader(model, phonemes), figures(model, symbols)
+    add_figures(NAME, result, figures(model, symbols, every=5))
     tables = {f"table, {name}": measure(table(train, reach), test)
               for name, reach in (("one letter", 0), ("three letters", 1))}
     save("trained_spelling", versions=("torch",), model="Seq2Seq, " + str(model.config),
@@ -97,8 +131,9 @@ def batches(words: dict[str, list[Spoken]], phonemes: list[str], shuffle: random
                 yield collate(pool[cut:cut + BATCH])
 
 
-def fit(model: Seq2Seq, words: dict[str, list[Spoken]], phonemes: list[str], steps: int) -> Iterator[tuple[int, float]]:
-    """After each step its number, from 1, and the mean loss of the last hundred."""
+def fit(model: Seq2Seq, words: dict[str, list[Spoken]], phonemes: list[str],
+        steps: int) -> Iterator[tuple[int, float, float]]:
+    """After each step its number, from 1, its loss, and the mean loss of the last hundred."""
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     source, recent = batches(words, phonemes, random.Random(0)), []
     for step in range(1, steps + 1):
@@ -111,7 +146,7 @@ def fit(model: Seq2Seq, words: dict[str, list[Spoken]], phonemes: list[str], ste
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
         recent = [*recent[-99:], loss.item()]
-        yield step, sum(recent) / len(recent)
+        yield step, recent[-1], sum(recent) / len(recent)
 
 
 def as_reader(model: Seq2Seq, phonemes: list[str]) -> Reader:

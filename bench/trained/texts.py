@@ -1,4 +1,4 @@
-"""The texts that small models are trained on, as tokens, and where the trained ones are kept.
+"""The texts that small models are trained on, as tokens.
 
 A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the sentence after one
 that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
@@ -10,14 +10,14 @@ from pathlib import Path
 import torch
 
 from reference_impl import corpora
-from reference_impl.corpora.cache import cache_dir
+from reference_impl.corpora.small_models import FOLDER
 from reference_impl.tokenizers.byte_level import ByteLevelBPE, train_byte_level_bpe
 from reference_impl.tokenizers.vocabulary import Vocabulary
 
 
 def folder(name: str) -> Path:
     """Where a trained model and its tokenizer lie; it may not exist yet."""
-    return cache_dir() / "trained" / name
+    return FOLDER / name
 
 
 def scripture() -> str:
@@ -41,7 +41,7 @@ def split(text: str) -> tuple[str, str]:
 
 def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
     """The byte-level BPE of a trained model: from its folder, or trained on `text` and put there."""
-    file = folder(name) / f"bpe-{vocab_size}.json"
+    file = folder(name) / "bpe.json"
     if not file.is_file():
         bpe = train_byte_level_bpe([text], vocab_size)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ Nothing is trained here: a record is made by its script and committed.
 """
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
-SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name != "texts.py")
+SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name not in ("texts.py", "all.py"))
 RUN_ALL = """
 import runpy, sys
 for script in sys.argv[1:]:
@@ -51,6 +52,21 @@ def test_a_fine_tuned_encoder_is_above_its_frozen_vectors_and_naive_bayes():
 def test_spelling_is_read_better_than_by_the_tables_of_letters():
     found = record("spelling")["held_out"]
     assert found["model"]["exact"] > max(row["exact"] for name, row in found.items() if name != "model")
+
+
+def test_the_cut_table_of_n_grams_stays_closer_to_the_whole_one_than_to_pairs_alone():
+    bits = record("ngrams")["bits_per_byte"]
+    assert bits["nothing cut"] < bits["table"] < (bits["nothing cut"] + bits["pairs alone"]) / 2
+
+
+def test_half_precision_costs_the_vectors_nothing_that_word_similarity_shows():
+    found = record("vectors")["wordsim353"]
+    assert abs(found["half precision"]["wordsim353"] - found["single precision"]["wordsim353"]) < 0.002
+
+
+def test_make_train_runs_every_script():
+    run = runpy.run_path(str(BENCH / "trained" / "all.py"))["SCRIPTS"]
+    assert sorted(run) == [path.stem for path in SCRIPTS]
 
 
 def test_dpo_moves_the_preference_on_pairs_that_were_held_out():

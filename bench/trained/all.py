@@ -1,0 +1,34 @@
+"""Train every small model anew, one after another: what `make train` runs.
+
+    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about half an hour on one core
+
+Each script writes its record; most keep their model. A script that fails is named at the end, and the others run.
+"""
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "vectors", "electra", "sentiment", "adapt", "dpo")
+"""In this order: `ngrams`, `adapt` and `dpo` begin with what `gpt` keeps."""
+
+
+def main() -> int:
+    """Run the scripts; 1 if one of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", choices=[*SCRIPTS, []], metavar="NAME", help=", ".join(SCRIPTS))
+    names, failed = parser.parse_args().names or SCRIPTS, []
+    for number, name in enumerate(names, 1):
+        started = time.monotonic()
+        print(f"{number} of {len(names)}: {name}", flush=True)
+        if subprocess.run([sys.executable, Path(__file__).with_name(f"{name}.py")], check=False).returncode:
+            failed.append(name)
+        print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+/* From logits to a token: temperature, top-k, top-p, and a generator of chance that repeats itself. */
+(globalThis.w2sParts ??= []).push(function sampling(lib) {
+  "use strict";
+
+  /* Numbers from 0 up to 1 from a seed: mulberry32, a 32-bit generator of Tommy Ettinger's (public domain). */
+  lib.chance = function chance(seed) {
+    let state = seed >>> 0;
+    return () => {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let t = Math.imul(state ^ (state >>> 15), state | 1);
+      t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+  };
+
+  /* The shares after temperature, top-k and top-p in this order; temperature 0 leaves the likeliest alone. */
+  lib.shares = function shares(logits, { temperature = 1, topK = 0, topP = 1 } = {}) {
+    const kept = new Float32Array(logits.length);
+    if (temperature === 0) {
+      kept[lib.argmax(logits)] = 1;
+      return kept;
+    }
+    const all = lib.softmax(Float32Array.from(logits, (logit) => logit / temperature));
+    const order = Array.from(all.keys()).sort((a, b) => all[b] - all[a]).slice(0, topK || logits.length);
+    const room = order.reduce((sum, id) => sum + all[id], 0);
+    let before = 0, total = 0;
+    for (const id of order) {  // the first token is always kept, and that which crosses topP
+      if (before >= topP * room) break;
+      kept[id] = all[id];
+      before += all[id];
+    }
+    for (const share of kept) total += share;
+    return kept.map((share) => share / total);
+  };
+
+  /* The token on which a dart from 0 to 1 falls, the shares laid side by side. */
+  lib.draw = function draw(shares, dart) {
+    let sum = 0, last = 0;
+    for (let id = 0; id < shares.length; id++) {
+      if (!shares[id]) continue;
+      sum += shares[id];
+      last = id;
+      if (dart < sum) return id;
+    }
+    return last;
+  };
+
+  /* `most` tokens after `ids` from a model with next(ids); stops at `stop` or where its positions end. */
+  lib.generate = function generate(model, ids, { most = 20, seed = 0, stop = null, cache = true, ...choice } = {}) {
+    const dart = lib.chance(seed), text = ids.slice();
+    let read = 0;
+    while (text.length < Math.min(ids.length + most, model.positions ?? Infinity)) {
+      const answer = model.next(text, { cache });
+      read += answer.read;
+      const id = lib.draw(lib.shares(answer.data, choice), dart());
+      if (id === stop) break;
+      text.push(id);
+    }
+    return { ids: text.slice(ids.length), read };
+  };
+});

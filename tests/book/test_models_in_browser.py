@@ -1,0 +1,266 @@
+"""The models that run in a page answer as torch does: a hundred inputs for each architecture, from file://."""
+import dataclasses
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save
+from torch import nn
+
+from course.book import page_models
+from reference_impl.corpora import small_models
+from reference_impl.models import bert, electra, gpt, llama, lstm, modernbert, seq2seq, transformer
+from reference_impl.tokenizers.files import load_bert
+from tests.book.conftest import open_page
+
+pytestmark = pytest.mark.browser
+RUNTIME = Path(__file__).resolve().parents[2] / "book" / "assets" / "models"
+PARTS = ("numbers", "attention", "transformers", "recurrent", "counts", "tokenizers", "sampling", "runtime")
+INPUTS, VOCABULARY = 100, 41
+SMALL = {"vocab_size": VOCABULARY, "hidden_size": 24, "num_layers": 2, "num_heads": 4}
+WIDE = {**SMALL, "intermediate_size": 40}
+DRY = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "max_position_embeddings": 16}
+TINY = {  # name: kind, model; one for each thing that a configuration can change
+    "gpt2": ("gpt", lambda: gpt.GPT(gpt.GPTConfig(**SMALL, max_position_embeddings=16))),
+    "gpt1": ("gpt", lambda: gpt.GPT(gpt.GPTConfig(**SMALL, max_position_embeddings=16, norm_first=False))),
+    "llama-grouped": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=2))),
+    "llama-one-key-head": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=1,
+                                                                          tie_word_embeddings=True))),
+    "llama-wide-heads": ("llama", lambda: llama.Llama(llama.LlamaConfig(
+        **WIDE, num_kv_heads=2, head_dim=10, rope_theta=50.0, rope_interpolation=2.0))),
+    "qwen2-biases": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, qkv_bias=True))),
+    "qwen3-norms": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=2, qk_norm=True))),
+    "mistral-window": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=2, sliding_window=3))),
+    "bert": ("bert", lambda: bert.BertForMaskedLM(bert.BertConfig(**WIDE, **DRY))),
+    "electra": ("electra", lambda: electra.ElectraForPreTraining(electra.ElectraConfig(
+        **WIDE, **DRY, embedding_size=24))),
+    "electra-widened": ("electra", lambda: electra.ElectraForPreTraining(electra.ElectraConfig(
+        **WIDE, **DRY, embedding_size=12))),
+    "modernbert": ("modernbert", lambda: modernbert.ModernBertForMaskedLM(modernbert.ModernBertConfig(
+        **{**WIDE, "num_layers": 4}, local_attention=4))),
+    "transformer": ("transformer", lambda: transformer.Transformer(transformer.TransformerConfig(**WIDE))),
+    "transformer-norm-first": ("transformer", lambda: transformer.Transformer(transformer.TransformerConfig(
+        **WIDE, norm_first=True))),
+    "lstm": ("lstm", lambda: lstm.LSTMLanguageModel(lstm.LSTMConfig(VOCABULARY, 24, 2))),
+    "seq2seq": ("seq2seq", lambda: seq2seq.Seq2Seq(seq2seq.Seq2SeqConfig(VOCABULARY, VOCABULARY, 16, 24))),
+}
+
+
+def tiny(name: str) -> tuple[dict, nn.Module]:
+    """An archive with random weights in float16, and the torch model with the same numbers in float32."""
+    kind, make = TINY[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = make().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # large enough that every part shows in the answer
+            parameter.copy_((torch.randn_like(parameter) * (0.5 if parameter.ndim > 1 else 0.3)
+                             + (1.0 if parameter.ndim == 1 else 0.0)).half())
+    weights = {key: tensor.half().contiguous() for key, tensor in small_models.own_state(model).items()}
+    return {"card": {"name": name, "kind": kind, "config": dataclasses.asdict(model.config)}, "tokenizer": None,
+            "weights": save(weights, metadata={"format": "pt"})}, model
+
+
+def texts(seed: int, size: int = VOCABULARY, longest: int = 12) -> list[list[int]]:
+    draw = random.Random(seed)
+    return [[draw.randrange(size) for _ in range(draw.randint(1, longest))] for _ in range(INPUTS)]
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """A page with the runtime, every tiny model and every trained one beside it, opened from disk."""
+    folder = tmp_path_factory.mktemp("models")
+    for part in PARTS:
+        (folder / f"{part}.js").write_text((RUNTIME / f"{part}.js").read_text())
+    page_models.write_scripts(folder / "weights", small_models.names())
+    for name in TINY:
+        (folder / "weights" / f"{name}.js").write_text(page_models.as_script(tiny(name)[0]))
+    scripts = "".join(f'<script src="{part}.js"></script>' for part in PARTS)
+    (folder / "page.html").write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>{scripts}')
+    opened = open_page(browser, (folder / "page.html").as_uri())
+    yield opened
+    opened.context.close()
+
+
+def ask(page, name: str, method: str, questions: list[list]) -> list:
+    """The answers of a model in the page's worker, as lists; each question is the list of the method's arguments."""
+    return page.evaluate("""async ([name, method, questions]) => {
+        const model = await w2s.models.open(name), answers = [];
+        if (model.thread !== "worker") throw new Error("the model does not run in a worker");
+        for (const question of questions) {
+            const answer = await model.call(method, ...question);
+            if (answer.data) answer.data = Array.from(answer.data);
+            if (answer.looks) answer.looks.forEach((look) => { if (look.data) look.data = Array.from(look.data); });
+            answers.push(answer);
+        }
+        return answers;
+    }""", [name, method, questions])
+
+
+def assert_equal(answers: list[dict], expected: list[torch.Tensor]) -> None:
+    worst = 0.0
+    for answer, tensor in zip(answers, expected, strict=True):
+        found = torch.tensor(answer["data"], dtype=torch.float32).reshape(tensor.shape)
+        worst = max(worst, float((found - tensor).abs().max()))
+    assert worst < 1e-3
+    assert max(float(tensor.std(-1).max()) for tensor in expected if tensor.shape[-1] > 1) > 0.1, "nothing to compare"
+
+
+@pytest.mark.parametrize("name", TINY)
+@torch.no_grad()
+def test_an_architecture_gives_what_torch_gives(page, name):
+    model = tiny(name)[1]
+    sources, targets = texts(1), texts(2)
+    both = name.startswith(("transformer", "seq2seq"))
+    questions = [[source, target] if both else [source] for source, target in zip(sources, targets, strict=True)]
+    expected = [model(*(torch.tensor([ids]) for ids in question))[0] for question in questions]
+    assert_equal(ask(page, name, "logits", questions), expected)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "mistral-window"])
+@torch.no_grad()
+def test_a_cache_changes_no_logit_and_reads_only_what_is_new(page, name):
+    model, text = tiny(name)[1], texts(3, longest=1)[:12]
+    grown = [sum(text[:end], []) for end in range(1, 13)]
+    changed = [*grown, grown[5] + [1, 2], grown[2], grown[11]]  # typed on, gone back, another end, the same again
+    answers = ask(page, name, "next", [[ids] for ids in changed])
+    assert_equal(answers, [model(torch.tensor([ids]))[0, -1] for ids in changed])
+    assert [answer["read"] for answer in answers] == [1] * 12 + [2, 1, 9]
+
+
+@torch.no_grad()
+def test_attention_weights_come_with_the_logits_where_they_are_asked_for(page):
+    looks = ask(page, "llama-grouped", "logits", [[[3, 1, 4, 1, 5], {"looks": True}]])[0]["looks"]
+    assert [look["shape"] for look in looks] == [[5, 4, 5], [5, 4, 5]]
+    weights = torch.tensor(looks[0]["data"]).reshape(5, 4, 5)
+    assert torch.allclose(weights.sum(-1), torch.ones(5, 4), atol=1e-5)
+    assert float(weights.permute(1, 0, 2).triu(1).abs().max()) == 0  # (H, T, S): nobody looks ahead
+
+
+@torch.no_grad()
+def test_an_encoder_decoder_writes_what_torch_writes(page):
+    model = tiny("seq2seq")[1]
+    sources = texts(4)[:20]
+    answers = ask(page, "seq2seq", "write", [[ids, {"start": 0, "end": 1, "most": 9}] for ids in sources])
+    for ids, answer in zip(sources, answers, strict=True):
+        tokens, looks = model.write(torch.tensor([ids]), start_id=0, end_id=1, max_tokens=9)
+        assert answer["ids"] == tokens[0]
+        if tokens[0]:
+            found = torch.tensor(answer["looks"], dtype=torch.float32)
+            assert torch.allclose(found, looks[0, :len(tokens[0])], atol=1e-3)
+
+
+@torch.no_grad()
+def test_the_transformer_writes_with_a_cache_what_it_writes_anew(page):
+    model = tiny("transformer")[1]
+    sources = texts(5)[:20]
+    answers = ask(page, "transformer", "write", [[ids, {"start": 0, "end": 1, "most": 8}] for ids in sources])
+    for ids, answer in zip(sources, answers, strict=True):
+        target = [0]
+        while len(target) < 9:
+            best = int(model(torch.tensor([ids]), torch.tensor([target]))[0, -1].argmax())
+            if best == 1:
+                break
+            target.append(best)
+        assert answer["ids"] == target[1:]
+
+
+def kept(*kinds: str) -> list[str]:
+    return [name for name in small_models.names() if small_models.card(name)["kind"] in kinds]
+
+
+@pytest.mark.parametrize("name", kept("gpt", "ngram"))
+@torch.no_grad()
+def test_a_trained_model_goes_on_from_scripture_as_torch_does(page, name):
+    trained = small_models.small_model(name)
+    inputs = texts(6, trained.card["config"]["vocab_size"], longest=40)
+    expected = [trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1) if trained.card["kind"] == "gpt" else
+                torch.from_numpy(trained.model.distribution(ids)).log().float() for ids in inputs]
+    answers = ask(page, name, "next", [[ids] for ids in inputs])
+    for answer in answers:
+        answer["data"] = torch.tensor(answer["data"]).log_softmax(-1).tolist()
+    assert_equal(answers, expected)
+
+
+@pytest.mark.parametrize("name", kept("bert"))
+@torch.no_grad()
+def test_a_trained_encoder_fills_blanks_as_torch_does(page, name):
+    model = small_models.small_model(name).model
+    inputs = texts(7, model.config.vocab_size, longest=12)
+    expected = [model(torch.tensor([ids]))[0] for ids in inputs]
+    assert_equal(ask(page, name, "logits", [[ids] for ids in inputs]), expected)
+
+
+@pytest.mark.parametrize("name", kept("seq2seq"))
+@torch.no_grad()
+def test_a_trained_speller_speaks_as_torch_does(page, name):
+    speller = small_models.small_model(name)
+    words = ["bank", "river", "money", "word", "serve", "language", "model", "phoneme", "queue", "xylophone"]
+    answers = page.evaluate("""async ([name, words]) => {
+        const model = await w2s.models.open(name), said = [];
+        for (const word of words) {
+            const { ids } = await model.call("write", model.tokenizer.source.ids(word), { start: 0, end: 1, most: 32 });
+            said.push(ids.map((id) => model.tokenizer.target.token(id)));
+        }
+        return said;
+    }""", [name, words])
+    symbols = speller.tokenizer
+    for word, said in zip(words, answers, strict=True):
+        ids = torch.tensor([[symbols["source"].index(letter) for letter in word]])
+        written, _ = speller.model.write(ids, start_id=0, end_id=1, max_tokens=32)
+        assert said == [symbols["target"][id] for id in written[0]]
+
+
+HARD_TEXTS = [
+    "", " ", "In the beginning", "  two  spaces ", "it's they'll we'd", "a\tb\nc\r\n\n d", "caf\u00e9 na\u00efve \u01c4",
+    "\u6211\u5728\u94f6\u884c", "x\u0301\u0323y", "\U0001f3e6 bank\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "3,141.59 \u00bd \u00b2 \u0663", "\x00\x1c\x85\ufeff z", "A\u00a0B\u3000C", "\u0130stanbul STRASSE \u00df",
+    "[MASK] [mask] [CLS]", "don\u2019t \u201cquote\u201d \u2014 dash", "\ud83c half", "'S 'Ll", "~$^+<=>|`",
+    "verylongword" * 12]
+
+
+def test_the_byte_level_tokenizer_cuts_as_pythons(page):
+    tokenizer = small_models.tokenizer("gpt_kjv")
+    found = page.evaluate("""async (texts) => { const { tokenizer } = await w2s.models.open("gpt_kjv");
+        return texts.map((text) => [tokenizer.ids(text), tokenizer.decode(tokenizer.ids(text))]); }""", HARD_TEXTS)
+    for text, (ids, back) in zip(HARD_TEXTS, found, strict=True):
+        assert ids == tokenizer.encode(text), repr(text)
+        assert back == tokenizer.decode(ids), repr(text)
+
+
+def test_the_wordpiece_tokenizer_cuts_as_pythons(page):
+    tokenizer = load_bert(small_models.FOLDER / "bert_kjv" / "vocab.txt")
+    found = page.evaluate("""([tokens, texts]) => {
+        const tokenizer = w2s.models.lib.tokenizer({ kind: "wordpiece", content: tokens });
+        return texts.map((text) => tokenizer.ids(text)); }""", [tokenizer.vocabulary.tokens, HARD_TEXTS])
+    assert found == [tokenizer.encode(text, add_specials=False).ids for text in HARD_TEXTS]
+
+
+def test_writing_on_with_a_cache_gives_the_same_tokens_and_reads_each_once(page):
+    prompt = small_models.tokenizer("gpt_kjv").encode("And the king said unto")
+    greedy = {"most": 30, "temperature": 0}
+    with_cache, without = (ask(page, "gpt_kjv", "generate", [[prompt, {**greedy, "cache": cache}]])[0]
+                           for cache in (True, False))
+    assert with_cache["ids"] == without["ids"] and len(with_cache["ids"]) == 30
+    assert with_cache["read"] == len(prompt) + 29
+    assert without["read"] == sum(len(prompt) + n for n in range(30))
+
+
+def test_a_text_that_is_too_long_and_a_model_that_is_not_there_are_named(page):
+    for call, message in (("(await w2s.models.open('gpt2')).call('logits', Array(17).fill(1))",
+                           "17 tokens but 16 positions"),
+                          ("(await w2s.models.open('gpt2')).call('logits', [41])", "id 41 but a table of 41"),
+                          ("(await w2s.models.open('gpt2')).call('sing')", "the model has no sing"),
+                          ("w2s.models.open('absent')", "absent.js could not be loaded")):
+        told = page.evaluate(f"async () => {{ try {{ await {call}; }} catch (error) {{ return error.message; }} }}")
+        assert message in told
+
+
+def test_without_a_worker_the_model_answers_in_the_page(browser, page):
+    other = open_page(browser, page.url)
+    thread, answer = other.evaluate("""async () => { window.Worker = function () { throw new DOMException("no"); };
+        const model = await w2s.models.open("gpt2"); const { data } = await model.call("next", [1, 2, 3]);
+        return [model.thread, Array.from(data)]; }""")
+    other.context.close()
+    assert thread == "page"
+    assert answer == pytest.approx(ask(page, "gpt2", "next", [[[1, 2, 3]]])[0]["data"], abs=1e-6)
