@@ -28,7 +28,6 @@ MENDED = {  # docutils' markup that assistive technology cannot use, and what st
     '<th class="head text-right"><p></p></th>': "<td></td>",
     '<th class="head text-left"><p></p></th>': "<td></td>",
 }
-FIGURE = re.compile(r'data-w2s-figure="([a-z0-9-]+)"')
 
 KEEP = {  # file name -> is it wanted on this page?
     "_static/design-tabs.js": lambda body: "sd-tab-set" in body,
@@ -67,7 +66,7 @@ def _wanted(asset, body):
 
 
 def choose_assets(app, pagename, templatename, context, doctree):
-    """Put only the wanted scripts and stylesheets on a page, and the script of each figure that it holds."""
+    """Put only the wanted scripts and stylesheets on a page; those of figures come from the extension `figures`."""
     body = context.get("body", "")
     for wrong, right in MENDED.items():
         body = body.replace(wrong, right)
@@ -75,9 +74,7 @@ def choose_assets(app, pagename, templatename, context, doctree):
         context["body"] = body
     context["script_files"] = [js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)]
     context["css_files"] = [css for css in context["css_files"] if _wanted(css, body)]
-    names = sorted(set(FIGURE.findall(body)))
-    context["w2s_scripts"] = (["figures/w2s.js"] + [f"figures/{name}.js" for name in names] if names else []) \
-        + (["questions.js"] if "data-w2s-questions" in body else [])
+    context["w2s_scripts"] = ["questions.js"] if "data-w2s-questions" in body else []
     meta = context.get("meta") or {}
     context["w2s_minutes"] = meta.get("minutes") if isinstance(meta, dict) else None
     context["w2s_notebook"] = _notebook_name(app, pagename)

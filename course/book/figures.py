@@ -3,48 +3,49 @@
     from course.book.figures import figure
     figure("window-counts", data, caption="...", alt="...")
 
-and, for a still picture, `picture(matplotlib_figure, caption="...", alt="...")`.
-
-The drawing is book/assets/figures/NAME.js; the format of `data` stands at the top of that file. In a page of the
-book the call gives a <figure> with a still picture, the data as inert JSON and the caption; the page's script takes
-over when there is one. In a live notebook it gives an anywidget that wraps the same script.
+The drawing is book/assets/figures/NAME.js, on the kit beside it; the format of `data` stands at the top of that file.
+In a page of the book the call gives a <figure> with the data as inert JSON and the caption; when the page is written,
+the same script draws the still picture (see `stills`), and in a browser it takes over. In a live notebook the call
+gives an anywidget that wraps the same script. A model that answers in the page comes with `data["model"]`
+(see `page_models`).
 """
-import hashlib
 import html
 import json
 import math
-import re
 from pathlib import Path
 
-from course.book import stills
 from course.book.cache import in_book
+from course.book.captions import FigureError, checked_words, inline
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
+KIT = ("core", "controls", "drawing", "charts", "models")
+RUNTIME = ("numbers", "attention", "transformers", "recurrent", "counts", "tokenizers", "sampling", "runtime")
 KEYS = {  # what each figure's data must have; the formats are described in the js files
     "window-counts": {"sentences", "vocabulary", "window"},
     "skipgram-training": {"words", "snapshots"},
     "bank-neighbours": {"words", "senses", "methods", "neighbours"},
+    "word-mixtures": {"model", "examples"},
 }
-
-
-class FigureError(Exception):
-    """A figure that cannot be made. The message names the figure, what is wrong and the remedy."""
 
 
 class Figure:
     """A moving figure, displayed by Jupyter and by the book through `_repr_mimebundle_`."""
 
-    def __init__(self, name: str, data: dict, caption: str, alt: str, still: str):
-        self.name, self.data, self.caption, self.alt, self.still = name, data, caption, alt, still
+    def __init__(self, name: str, data: dict, caption: str, alt: str, id: str):
+        self.name, self.data, self.caption, self.alt, self.id = name, data, caption, alt, id
 
-    def to_html(self, with_data: bool = True) -> str:
-        """The static form: a still SVG, the data for the script unless `with_data` is false, and the caption."""
+    def to_html(self) -> str:
+        """The static form: room for the still, the data for the script, and the caption."""
         # "<" as an escape keeps "</script>" in a word from ending the element
         text = json.dumps(self.data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        script = f'<script type="application/json">{text}</script>' if with_data else ""
-        return (f'<figure class="w2s-figure" id="figure-{self.name}" data-w2s-figure="{self.name}">'
-                f'<div class="w2s-still" role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.still}</div>'
-                f"{script}<figcaption>{_inline(self.caption)}</figcaption></figure>")
+        return (f'<figure class="w2s-figure" id="figure-{self.id}" data-w2s-figure="{self.name}">'
+                f'<div class="w2s-still" role="img" aria-label="{html.escape(self.alt, quote=True)}"></div>'
+                f'<script type="application/json">{text}</script>'
+                f"<figcaption>{inline(self.caption)}</figcaption></figure>")
+
+    def to_words(self) -> str:
+        """For a notebook that cannot run widgets: what the figure shows, and its caption."""
+        return f"<figure><p>{html.escape(self.alt)}</p><figcaption>{inline(self.caption)}</figcaption></figure>"
 
     def to_widget(self):
         """The live form: an anywidget that runs the same script. Needs a notebook front end to be of use."""
@@ -58,7 +59,10 @@ class Figure:
             caption = traitlets.Unicode().tag(sync=True)
             alt = traitlets.Unicode().tag(sync=True)
 
-        return CourseFigure(data=self.data, caption=_inline(self.caption), alt=self.alt)
+        widget = CourseFigure(data=self.data, caption=inline(self.caption), alt=self.alt)
+        if "model" in self.data:
+            widget.on_msg(_bring_model)
+        return widget
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         plain = f"{self.alt}\n{self.caption}"
@@ -66,15 +70,15 @@ class Figure:
             return {"text/html": self.to_html(), "text/plain": plain}
         bundle = self.to_widget()._repr_mimebundle_()
         bundle, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**bundle, "text/html": self.to_html(with_data=False), "text/plain": plain}, metadata
+        return {**bundle, "text/html": self.to_words(), "text/plain": plain}, metadata
 
 
-def figure(name: str, data: dict, caption: str, alt: str, still=None) -> Figure:
+def figure(name: str, data: dict, caption: str, alt: str, id: str | None = None) -> Figure:
     """A moving figure, ready to be the last value of a cell.
 
     name: one of KEYS. data: JSON-serialisable, finite numbers only. caption: one or two sentences; `code` and
-    *emphasis* are understood. alt: what the still picture shows, for those who cannot see it.
-    still: SVG text or a matplotlib figure; None draws the standard still of this figure from `data`.
+    *emphasis* are understood. alt: what the still picture shows, for those who cannot see it. id: the figure's own
+    name in the book, for links and for its still; `name` unless told, and so needed where a name is used twice.
     Raises FigureError for an unknown name, missing data, or an empty caption or alt.
     """
     if name not in KEYS:
@@ -83,47 +87,30 @@ def figure(name: str, data: dict, caption: str, alt: str, still=None) -> Figure:
     if missing:
         raise FigureError(f"figure {name!r}: the data lacks {', '.join(sorted(missing))}; "
                           f"the format stands at the top of book/assets/figures/{name}.js")
-    for label, text in (("caption", caption), ("alt", alt)):
-        if not isinstance(text, str) or not text.strip():
-            raise FigureError(f"figure {name!r}: {label} is {text!r}; say what the reader should see")
-    data = _plain(data, name)
-    svg = stills.draw(name, data) if still is None else still if isinstance(still, str) else stills.to_svg(still, name)
-    return Figure(name, data, caption.strip(), alt.strip(), svg)
+    caption, alt = checked_words(f"figure {name!r}", caption, alt)
+    return Figure(name, _plain(data, name), caption, alt, id or name)
 
 
-class Picture:
-    """A still matplotlib figure with alt text and caption, shown as SVG in the course's colours."""
-
-    def __init__(self, svg: str, caption: str, alt: str):
-        self.svg, self.caption, self.alt = svg, caption, alt
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        # the ground is the page's own in the book, and white in a notebook that has no palette
-        return {"text/plain": f"{self.alt}\n{self.caption}", "text/html":
-                '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
-                f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
-                f"<figcaption>{_inline(self.caption)}</figcaption></figure>"}
-
-
-def picture(drawing, caption: str, alt: str) -> Picture:
-    """A still picture from a matplotlib figure drawn under `stills.course_style()`, as the last value of a cell.
-
-    alt: what the picture shows, for those who cannot see it. Raises FigureError if caption or alt is empty.
-    """
-    for label, text in (("caption", caption), ("alt", alt)):
-        if not isinstance(text, str) or not text.strip():
-            raise FigureError(f"picture: {label} is {text!r}; say what the reader should see")
-    mark = f"picture-{hashlib.sha256(alt.encode()).hexdigest()[:8]}"  # ids must differ between pictures of a page
-    return Picture(stills.to_svg(drawing, mark), caption.strip(), alt.strip())
+def scripts_of(name: str, with_models: bool) -> list[str]:
+    """The scripts that a figure needs, below book/assets/, in the order in which they must run."""
+    models = [f"models/{part}.js" for part in RUNTIME] if with_models else []
+    return [*(f"figures/kit/{part}.js" for part in KIT), *models, f"figures/{name}.js"]
 
 
 def widget_module(name: str) -> str:
-    """The figure's scripts as one ES module that anywidget can load."""
-    core, drawing = (_asset(f"figures/{file}.js") for file in ("w2s", name))
-    return f"""{core}
-{drawing}
+    """The figure's scripts as one ES module that anywidget can load. Models come from the kernel when asked for."""
+    text = "\n".join(_asset(file) for file in scripts_of(name, "model" in KEYS[name]))
+    return f"""{text}
 export default {{
   render({{ model, el }}) {{
+    if (window.w2s.models) window.w2s.models.source = (name) => new Promise((resolve, reject) => {{
+      model.on("msg:custom", (message, buffers) => {{
+        if (message.error) reject(new Error(message.error));
+        else resolve({{ ...message.archive, weights: new Uint8Array(
+          buffers[0].buffer, buffers[0].byteOffset, buffers[0].byteLength).slice().buffer }});
+      }});
+      model.send({{ model: name }});
+    }});
     window.w2s.widget("{name}", el, model.get("data"), model.get("caption"), model.get("alt"));
   }}
 }};
@@ -137,6 +124,19 @@ def widget_styles() -> str:
 body[data-jp-theme-light="false"] .w2s-widget { color-scheme: dark; }
 body[data-jp-theme-light="true"] .w2s-widget { color-scheme: light; }
 """
+
+
+def _bring_model(widget, content, buffers):
+    """Answer a widget that asks for a model: card and tokenizer as JSON, the weights as bytes."""
+    from course.book.page_models import archive
+    from reference_impl.corpora.cache import CorpusError
+    try:
+        found = archive(str(content["model"]))
+    except (CorpusError, KeyError) as error:
+        widget.send({"error": str(error)})
+        return
+    weights = found.pop("weights")
+    widget.send({"archive": found}, [weights])
 
 
 def _asset(name):
@@ -162,9 +162,3 @@ def _plain(value, name):
     if value is None or isinstance(value, (str, int, bool)):
         return value
     raise FigureError(f"figure {name!r}: the data holds a {type(value).__name__}; use numbers, text, lists and dicts")
-
-
-def _inline(text):
-    """A caption as HTML: `code` and *emphasis*, all else escaped."""
-    text = html.escape(text.strip(), quote=False)
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", re.sub(r"`([^`]+)`", r"<code>\1</code>", text))

@@ -1,14 +1,13 @@
 """figure() and picture(): what they refuse, and what they give a page and a notebook."""
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
-from course.book import stills
 from course.book.cache import IN_BOOK
-from course.book.figures import FigureError, figure, picture
+from course.book.captions import FigureError
+from course.book.figures import figure
+from course.book.pictures import course_style, picture
 
 DATA = {"sentences": [["a", "b", "a"]], "vocabulary": ["a", "b"], "window": 1}
 
@@ -52,31 +51,23 @@ def test_in_the_book_a_figure_is_plain_html(monkeypatch):
     assert set(make()._repr_mimebundle_()) == {"text/html", "text/plain"}
 
 
-def test_in_a_notebook_a_figure_is_a_widget_with_a_still_to_fall_back_on(monkeypatch):
+def test_in_a_notebook_a_figure_is_a_widget_with_its_words_to_fall_back_on(monkeypatch):
     monkeypatch.delenv(IN_BOOK, raising=False)
     bundle, _ = make()._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert "<svg" in bundle["text/html"] and "application/json" not in bundle["text/html"]
+    assert "<p>A</p>" in bundle["text/html"] and "application/json" not in bundle["text/html"]
 
 
-def test_importing_figures_does_not_import_torch_or_widgets():
-    code = "import sys, course.book.figures; print([m for m in ('torch', 'anywidget', 'matplotlib') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-
-
-def test_the_still_of_the_counts_shows_the_reference_counts():
-    from reference_impl.embeddings.counts import window_counts
-    sentences, words = [["a", "b", "a", "c"], ["c", "b"]], ["a", "b", "c"]
-    ids = [[words.index(word) for word in tokens] for tokens in sentences]
-    for window in (1, 2, 3):
-        assert stills.window_table(sentences, words, window) == window_counts(ids, 3, window=window).toarray().tolist()
+def test_a_figure_is_named_by_its_id_where_one_drawing_stands_twice_in_the_book():
+    assert 'id="figure-window-counts" data-w2s-figure="window-counts"' in make().to_html()
+    assert 'id="figure-second" data-w2s-figure="window-counts"' in make(id="second").to_html()
 
 
 def drawing():
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    with plt.rc_context(stills.course_style()):
+    with plt.rc_context(course_style()):
         canvas, axes = plt.subplots()
         axes.plot([0, 1], [0, 1], label="one")
         axes.legend()

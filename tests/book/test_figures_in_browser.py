@@ -1,4 +1,5 @@
 """The moving figures: by keyboard, without motion, without scripts, under a strict policy, and with the right numbers."""
+import base64
 import json
 import threading
 from functools import partial
@@ -7,40 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from course.book.figures import KEYS, figure
+from course.book import stills
+from course.book.figures import KEYS, figure, scripts_of
+from course.book.page_models import write_scripts
 from tests.book.conftest import open_page
+from tests.book.figure_data import DATA, SENTENCES, WORDS, nearest
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
-SENTENCES = [["we", "sat", "on", "the", "bank", "of", "the", "river"], ["the", "bank", "lends", "money"]]
-WORDS = list(dict.fromkeys(word for tokens in SENTENCES for word in tokens))
-DATA = {
-    "window-counts": {"sentences": SENTENCES, "vocabulary": WORDS, "window": 2},
-    "skipgram-training": {"words": ["bank", "river", "money"], "groups": ["both", "water", "finance"], "snapshots": [
-        {"step": 1000 * k, "loss": 4 - k, "positions": [[k, 0], [0, k], [1, 2]], "center": "bank", "contexts": ["river"],
-         "negatives": ["money", "seven"]} for k in range(4)]},
-    "bank-neighbours": {"words": ["bank", "light"], "senses": {"bank": ["river", "money"], "light": ["bright"]},
-                        "methods": [{"key": "svd", "label": "Counts + SVD"}, {"key": "glove", "label": "GloVe"}],
-                        "neighbours": {"bank": {"svd": [{"word": "shore", "cosine": 0.7, "sense": "river"},
-                                                        {"word": "loan", "cosine": 0.6, "sense": "money"}],
-                                                "glove": [{"word": "banks", "cosine": 0.8, "sense": "other"}]},
-                                       "light": {"svd": [{"word": "lamp", "cosine": 0.5, "sense": "bright"}]}}},
-}
-
-
 @pytest.fixture(scope="module")
 def page_of(tmp_path_factory):
     """A page that holds one figure; each call writes it anew and returns its folder."""
+    kept = tmp_path_factory.mktemp("stills")
+
     def write(name):
         folder = tmp_path_factory.mktemp(name)
-        for file in ("palette.css", "figures/figures.css", "figures/w2s.js", f"figures/{name}.js"):
-            (folder / Path(file).name).write_text((ASSETS / file).read_text())
-        body = figure(name, DATA[name], caption="A caption.", alt="What it shows.").to_html()
+        scripts = scripts_of(name, "model" in KEYS[name])
+        for file in ("palette.css", "figures/figures.css", *scripts):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text((ASSETS / file).read_text())
+        if "model" in KEYS[name]:
+            write_scripts(folder / "models" / "weights", [DATA[name]["model"]["name"]])
+        body = stills.fill(figure(name, DATA[name], caption="A caption.", alt="What it shows.").to_html(), kept)
         (folder / "page.html").write_text(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
             '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-            f'<link rel="stylesheet" href="palette.css"><link rel="stylesheet" href="figures.css">'
-            f'<script defer src="w2s.js"></script><script defer src="{name}.js"></script><main>{body}</main>')
+            '<link rel="stylesheet" href="palette.css"><link rel="stylesheet" href="figures/figures.css">'
+            + "".join(f'<script defer src="{file}"></script>' for file in scripts) + f"<main>{body}</main>")
         return folder
     return write
 
@@ -74,7 +68,8 @@ def press(page, control, key):
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     page = show(name)
-    controls = page.locator(".w2s-stage").locator("button:enabled, input:not([type=radio]), input:checked, select").count()
+    wanted = "button:enabled, input:not([type=radio]):enabled, input:checked, select"
+    controls = page.locator(".w2s-stage").locator(wanted).count()
     reached = []
     for _ in range(controls + 2):
         page.keyboard.press("Tab")
@@ -88,6 +83,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("window-counts", "input >> nth=0", "ArrowRight"), ("window-counts", "input >> nth=1", "ArrowRight"),
     ("skipgram-training", "button:has-text('Step')", "Enter"), ("skipgram-training", "input", "End"),
     ("bank-neighbours", "input:checked", "ArrowRight"), ("bank-neighbours", "select", "ArrowDown"),
+    ("word-mixtures", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -182,22 +178,80 @@ def test_a_figure_that_cannot_draw_leaves_its_still(browser, page_of, name):
     page.context.close()
 
 
+def faults(page):
+    """What axe finds on a page that is one figure."""
+    from axe_playwright_python.sync_playwright import Axe
+    options = {"preload": False, "rules": {"page-has-heading-one": {"enabled": False}}}
+    rules = Axe().run(page, options=options).response["violations"]
+    return [(rule["id"], node["target"]) for rule in rules for node in rule["nodes"]]
+
+
 @pytest.mark.parametrize("name", sorted(KEYS))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_figure_in_use_has_no_axe_violation(show, name, scheme):
-    from axe_playwright_python.sync_playwright import Axe
-    page = show(name, scheme=scheme, reduced_motion="reduce")
-    control = page.locator(".w2s-stage").locator("button:enabled, input:checked").last
-    press(page, control, "ArrowRight" if name == "bank-neighbours" else "Enter")
-    rules = Axe().run(page, options={"preload": False, "rules": {"page-has-heading-one": {"enabled": False}}}).response["violations"]
-    assert [(rule["id"], node["target"]) for rule in rules for node in rule["nodes"]] == []
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violation(show, name, size, scheme):
+    page = show(name, size=size, scheme=scheme, reduced_motion="reduce")
+    stage, states = page.locator(".w2s-stage"), [state(page)]
+    control = stage.locator("button:has-text('Step'), .w2s-segment:not(:has(:checked))").first
+    control.click()
+    states.append(state(page))
+    press(page, stage.locator("input[type=range], input:checked").first, "ArrowRight")
+    states.append(state(page))
+    assert states[0] != states[1] != states[2]
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), "wider than the screen"
+    assert faults(page) == []
+    assert page.heard.complaints == []
+    assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
+
+
+@pytest.mark.parametrize("size, scheme", [("desktop", "light"), ("phone", "dark")])
+def test_the_readers_own_words_are_answered_by_the_model_in_the_page_as_torch_answers(show, size, scheme):
+    page = show("word-mixtures", size=size, scheme=scheme, reduced_motion="reduce")
+    assert not any("weights" in url for url in page.heard.requests)
+    assert page.get_by_label("Your words").is_disabled()
+    press(page, page.get_by_role("button", name="Load the model (1."), "Enter")
+    page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
+    assert float(page.locator(".w2s-stage").get_attribute("data-apart")) < 1e-3
+    for text in ("dog house", "river -bank", "money"):
+        page.get_by_label("Your words").fill(text)
+        page.keyboard.press("Enter")
+        page.wait_for_function("text => document.querySelector('.w2s-stage').dataset.text === text", arg=text)
+        shown = json.loads(page.locator(".w2s-stage").get_attribute("data-nearest"))
+        expected = nearest(text)
+        assert [one["word"] for one in shown] == [one["word"] for one in expected]
+        assert [one["cosine"] for one in shown] == pytest.approx([one["cosine"] for one in expected], abs=1e-3)
+    assert page.locator(".w2s-bars li:visible").count() == 8
+    page.get_by_label("Your words").fill("zzgrk river")
+    page.get_by_text("Not among the 5,000 words: zzgrk.").wait_for()
+    page.locator(".w2s-segment", has_text="bank -money").click()
+    page.wait_for_function("document.querySelector('.w2s-stage').dataset.text === 'bank -money'")
+    assert faults(page) == []
+    assert page.heard.complaints == []
+    assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
+
+
+def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(browser, page_of):
+    folder = page_of("word-mixtures")
+    weights = folder / "models" / "weights" / "skipgram_glosses.js"
+    text = weights.read_text()
+    weights.unlink()
+    page = open_page(browser, (folder / "page.html").as_uri())
+    page.get_by_role("button", name="Load").click()
+    page.get_by_text("The model could not be loaded: skipgram_glosses.js could not be loaded.").wait_for()
+    weights.write_text(text)
+    page.get_by_role("button", name="Load").click()
+    page.get_by_text("The model runs in this page: 0.50 million numbers.").wait_for()
+    assert [text for text in page.heard.complaints if "skipgram_glosses.js" not in text and "ERR_FILE" not in text] == []
+    page.context.close()
 
 
 class Strict(SimpleHTTPRequestHandler):
     """Serves a folder and allows scripts from this server only: nothing inline, no eval."""
 
     def end_headers(self):
-        self.send_header("Content-Security-Policy", "default-src 'self'; script-src 'self'; img-src data:; style-src 'self' 'unsafe-inline'")
+        self.send_header("Content-Security-Policy", "default-src 'self'; script-src 'self'; worker-src blob:; "
+                         "img-src data:; style-src 'self' 'unsafe-inline'")
         super().end_headers()
 
     def log_message(self, *args):
@@ -210,23 +264,53 @@ def test_a_figure_works_where_only_scripts_of_the_site_may_run(browser, page_of,
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = open_page(browser, f"http://127.0.0.1:{server.server_port}/page.html")
     assert page.locator(".w2s-live").is_visible()
+    if "model" in KEYS[name]:
+        page.get_by_role("button", name="Load").click()
+        page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
     assert page.heard.complaints == []
     page.context.close()
     server.shutdown()
 
 
+def widget_page(folder, name, model):
+    """A page that stands for a notebook: it renders the widget's module with a model that is JavaScript text."""
+    from course.book.figures import widget_module, widget_styles
+    code, rendering = widget_module(name).split("export default", 1)
+    (folder / "w.css").write_text(widget_styles())
+    (folder / "w.js").write_text(f"{code}\nconst traits = {json.dumps({'data': DATA[name], 'caption': 'C', 'alt': 'A'})};\n"
+                                 f"const widget = ({rendering.rstrip().rstrip(';')});\n"
+                                 f"widget.render({{ el: document.getElementById('host'), model: {model} }});")
+    (folder / "page.html").write_text('<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
+                                      '<link rel="stylesheet" href="w.css"><body data-jp-theme-light="false">'
+                                      '<div id="host"></div><script src="w.js"></script>')
+    return (folder / "page.html").as_uri()
+
+
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_widget_module_draws_the_same_figure(browser, tmp_path, name):
-    from course.book.figures import widget_module, widget_styles
-    module = widget_module(name)
-    (tmp_path / "w.css").write_text(widget_styles())
-    start = ("const widget = (" + module.split("export default", 1)[1].rstrip().rstrip(";") + ");\n"
-             f"widget.render({{el: document.getElementById('host'), model: {{get: key => ({json.dumps({'data': DATA[name], 'caption': 'C', 'alt': 'A'})})[key]}}}});")
-    (tmp_path / "w.js").write_text(module.split("export default", 1)[0] + start)
-    (tmp_path / "page.html").write_text('<!doctype html><html lang="en"><title>t</title><link rel="stylesheet" href="w.css">'
-                                        '<body data-jp-theme-light="false"><div id="host"></div><script src="w.js"></script>')
-    page = open_page(browser, (tmp_path / "page.html").as_uri())
-    assert page.locator(".w2s-widget .w2s-live svg").first.is_visible()
+    page = open_page(browser, widget_page(tmp_path, name, "{ get: (key) => traits[key] }"))
+    assert page.locator(".w2s-widget .w2s-stage").bounding_box()["height"] > 100
     assert page.locator(".w2s-widget").evaluate("node => getComputedStyle(node).colorScheme") == "dark"
+    assert page.heard.complaints == []
+    page.context.close()
+
+
+def test_in_a_notebook_the_kernel_brings_the_model(browser, tmp_path):
+    made = figure("word-mixtures", DATA["word-mixtures"], caption="C", alt="A").to_widget()
+    sent = []
+    made.send = lambda content, buffers=(): sent.append((content, buffers))
+    made._handle_custom_msg({"model": "skipgram_glosses"}, [])
+    made._handle_custom_msg({"model": "absent"}, [])
+    (content, (weights,)), (refused, _) = sent
+    assert "no small model 'absent'" in refused["error"]
+    model = """{ get: (key) => traits[key], on(event, hear) { this.hear = hear; }, send({ model }) {
+        const bytes = Uint8Array.from(atob(BYTES), (c) => c.charCodeAt(0)), wide = new Uint8Array(bytes.length + 3);
+        wide.set(bytes, 3);  // as a notebook does it: a view into something larger
+        this.hear(CONTENT, [new DataView(wide.buffer, 3)]); } }"""
+    model = model.replace("BYTES", json.dumps(base64.b64encode(weights).decode())).replace("CONTENT", json.dumps(content))
+    page = open_page(browser, widget_page(tmp_path, "word-mixtures", model))
+    page.get_by_role("button", name="Load").click()
+    page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
+    assert float(page.locator(".w2s-stage").get_attribute("data-apart")) < 1e-3
     assert page.heard.complaints == []
     page.context.close()

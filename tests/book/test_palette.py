@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.book import stills
+from course.book import pictures
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 PAIR = re.compile(r"--w2s-([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")
@@ -73,9 +73,15 @@ def test_the_first_three_hues_and_grey_differ_for_every_eye(scheme, eye):
 
 
 def test_python_has_the_same_light_values():
-    assert stills.LIGHT == {name: PALETTE[name]["light"] for name in stills.LIGHT}
+    assert pictures.LIGHT == {name: PALETTE[name]["light"] for name in pictures.LIGHT}
 
 
-@pytest.mark.parametrize("path", ["course.css", "figures/figures.css", "figures/w2s.js", "questions.js", "course.js"])
+def of_figures():
+    """Every script and style sheet of figures and models."""
+    return [path.relative_to(ASSETS).as_posix() for folder in ("figures", "models")
+            for path in sorted((ASSETS / folder).rglob("*")) if path.suffix in (".js", ".css")]
+
+
+@pytest.mark.parametrize("path", ["course.css", "questions.js", "course.js", *of_figures()])
 def test_no_colour_is_written_outside_the_palette(path):
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[;, )])|rgba?\(|hsla?\(", (ASSETS / path).read_text()) == []

@@ -3,7 +3,7 @@
    data = {
      words: ["bank", ...],                   the first is shown first; with more, the reader can choose
      senses: {bank: ["river", "money"]},     for each word, its senses in order (one to three); each gets a column,
-                                             a colour and a shape, and "other" always comes last
+                                             its hue and its mark, and "other" always comes last
      methods: [{key: "svd", label: "Counts + SVD"}, ...],
      neighbours: {bank: {svd: [{word: "shore", cosine: 0.71, sense: "river"}, ...]}}
                                              nearest first, at most 16; sense is one of the word's senses or "other";
@@ -11,97 +11,71 @@
    } */
 window.w2s.register("bank-neighbours", function (stage, data, tools) {
   "use strict";
-  const { el, svg, choice, select, animate, onWidth } = tools;
-  const hues = ["blue", "orange", "green"], top = 72, line = 19;
+  const { svg, set } = tools, top = 72, line = 19;
+  const lengths = data.words.flatMap((word) => Object.values(data.neighbours[word] || {}).map((found) => found.length));
+  const longest = Math.max(1, ...lengths), height = top + longest * line + 34;
   let width = 560, word = data.words[0], method = data.methods[0].key, shown = new Map(), stop = () => {};
 
-  const shapes = [() => svg("circle", { r: 5.5 }), () => svg("rect", { x: -5, y: -5, width: 10, height: 10 }),
-    () => svg("path", { d: "M0-6.5 6 5h-12Z" }), () => svg("path", { d: "M-5-5 5 5M5-5-5 5", class: "is-cross" })];
-  const columns = () => [...data.senses[word], "other"];
-  const style = (sense) => {
-    const k = data.senses[word].indexOf(sense);
-    return k < 0 ? { hue: "grey", shape: shapes[3] } : { hue: hues[k], shape: shapes[k] };
-  };
-  const narrow = () => width / columns().length < 150;  // a phone: no room for the cosines beside the words
+  const ground = svg("g", {}), items = svg("g", {}), picture = tools.picture({ class: "w2s-lanes" }, ground, items);
   const list = () => (data.neighbours[word] || {})[method] || [];
-  const longest = Math.max(...data.words.flatMap((w) => Object.values(data.neighbours[w] || {}).map((l) => l.length)), 1);
 
-  const height = top + longest * line + 34;
-  const picture = svg("svg", { class: "w2s-lanes", role: "img" });
-  const title = svg("title", {}), ground = svg("g", {}), items = svg("g", {});
-  picture.append(title, ground, items);
-
-  /* Cosine sets the height; words that would touch are pushed down just enough to stay readable. */
-  function layout() {
-    const found = list(), best = found.length ? found[0].cosine : 1, worst = found.length ? found[found.length - 1].cosine : 0;
-    const names = columns(), lane = width / names.length, floor = {}, out = new Map();
-    for (const item of found) {
-      const k = Math.max(0, names.indexOf(item.sense));
-      const wanted = top + 12 + (best - item.cosine) / (best - worst || 1) * (longest * line - line);
-      const y = Math.max(wanted, floor[k] || 0);
-      floor[k] = y + line;
-      out.set(item.word, { x: k * lane + (narrow() ? 14 : 22), y, item });
-    }
-    const ceiling = {};
-    for (const spot of [...out.values()].reverse()) {  // and up again where a column ran out of the picture
-      spot.y = Math.min(spot.y, ceiling[spot.x] === undefined ? height - 20 : ceiling[spot.x]);
-      ceiling[spot.x] = spot.y - line;
-    }
-    return out;
-  }
-
-  function drawGround() {
-    const names = columns(), lane = width / names.length;
-    ground.replaceChildren();
-    names.forEach((name, k) => {
-      const { hue, shape } = style(name), n = list().filter((item) => item.sense === name).length;
-      ground.append(svg("rect", { class: `w2s-lane hue-${hue}`, x: k * lane + 3, y: 4, width: lane - 6, height: height - 8, rx: 6 }));
-      const mark = svg("g", { class: `w2s-mark hue-${hue}`, transform: `translate(${k * lane + (narrow() ? 14 : 22)} 27)` }, shape());
-      const x = k * lane + (narrow() ? 26 : 35);
-      ground.append(mark, svg("text", { class: `w2s-lane-name hue-${hue}`, x, y: 32 }, name));
-      ground.append(svg("text", { class: "w2s-lane-count", x, y: 51 }, `${n} of ${list().length}`));
+  /* Cosine sets the height; words that would touch are pushed down, and up again where a column ran out. */
+  function layout(names) {
+    const found = list(), [least, most] = tools.span(found.map((item) => item.cosine));
+    const y = tools.scale([most, least], [top + 12, top + 12 + (longest - 1) * line]);
+    const spots = found.map((item) => ({ item, lane: Math.max(0, names.indexOf(item.sense)), y: y(item.cosine) }));
+    names.forEach((_, lane) => {
+      const mine = spots.filter((spot) => spot.lane === lane);
+      mine.forEach((spot, n) => { if (n) spot.y = Math.max(spot.y, mine[n - 1].y + line); });
+      mine.reduceRight((floor, spot) => (spot.y = Math.min(spot.y, floor)) - line, height - 20);
     });
+    return spots;
   }
 
-  function show(milliseconds = 500) {
+  function show(milliseconds) {
     stop();
-    drawGround();
-    const goal = layout(), old = shown, next = new Map();
-    for (const [name, spot] of old) if (!goal.has(name)) spot.node.remove();
-    for (const [name, spot] of goal) {
-      const { hue, shape } = style(spot.item.sense), before = old.get(name);
-      if (before) before.node.remove();
-      const node = svg("g", { class: `w2s-neighbour hue-${hue}` }, shape(),
-        svg("text", { x: 12, y: 5 }, name,
-          narrow() ? "" : svg("tspan", { class: "w2s-cosine", dx: 6 }, spot.item.cosine.toFixed(2).replace("0.", "."))));
-      items.append(node);
-      next.set(name, { node, x: spot.x, y: spot.y, fromX: before ? before.x : spot.x, fromY: before ? before.y : spot.y + 24, fresh: !before });
-    }
+    const names = [...data.senses[word], "other"], meaning = tools.meanings(names), lane = width / names.length;
+    const narrow = lane < 150, inset = narrow ? 14 : 22, found = list();  // a phone has no room for the cosines
+    const tally = names.map((name) => found.filter((item) => item.sense === name).length);
+    ground.replaceChildren(...names.flatMap((name, k) => {
+      const x = k * lane + inset + 13, hue = `hue-${meaning[name].hue}`, mark = tools.mark(meaning[name]);
+      tools.move(mark, k * lane + inset, 27);
+      const box = { x: k * lane + 3, y: 4, width: lane - 6, height: height - 8, rx: 6 };
+      return [svg("rect", { class: `w2s-lane ${hue}`, ...box }), mark,
+        svg("text", { class: `w2s-lane-name ${hue}`, x, y: 32 }, name),
+        svg("text", { class: "w2s-lane-count", x, y: 51 }, `${tally[k]} of ${found.length}`)];
+    }));
+    const next = new Map(layout(names).map(({ item, lane: k, y }) => {
+      const x = k * lane + inset, number = item.cosine.toFixed(2).replace("0.", ".");
+      const cosine = svg("tspan", { class: "w2s-cosine", dx: 6 }, number);
+      const label = svg("text", { x: 12, y: 5 }, item.word, narrow ? "" : cosine);
+      const node = svg("g", { class: "w2s-neighbour" }, tools.mark(meaning[item.sense] || meaning.other), label);
+      return [item.word, { node, x, y, from: shown.get(item.word) || { x, y: y + 24 }, fresh: !shown.has(item.word) }];
+    }));
+    items.replaceChildren(...Array.from(next.values(), ({ node }) => node));
     shown = next;
-    stop = animate(milliseconds, (t) => {
-      for (const spot of next.values()) {
-        spot.node.setAttribute("transform", `translate(${(spot.fromX + (spot.x - spot.fromX) * t).toFixed(1)} ${(spot.fromY + (spot.y - spot.fromY) * t).toFixed(1)})`);
-        spot.node.style.opacity = spot.fresh ? t : 1;
-      }
-    });
-    const label = data.methods.find((m) => m.key === method).label, found = list();
-    stage.dataset.method = method;
-    stage.dataset.word = word;
-    if (!found.length) { tools.say(`${label}: “${word}” is not in its vocabulary.`); title.textContent = "No neighbours."; return; }
-    const tally = columns().map((name) => `${found.filter((item) => item.sense === name).length} ${name}`).join(", ");
-    title.textContent = `Neighbours of ${word} by ${label}: ${found.map((item) => item.word).join(", ")}.`;
-    tools.say(`${label}: of the ${found.length} nearest to “${word}”, ${tally}. The nearest is “${found[0].word}” (cosine ${found[0].cosine.toFixed(2)}).`);
+    stop = tools.animate(milliseconds, (t) => next.forEach(({ node, x, y, from, fresh }) => {
+      tools.move(node, from.x + (x - from.x) * t, from.y + (y - from.y) * t);
+      node.style.opacity = fresh ? t : 1;
+    }));
+    const label = data.methods.find((one) => one.key === method).label;
+    const counted = names.map((name, k) => `${tally[k]} ${name}`).join(", ");
+    Object.assign(stage.dataset, { method, word });
+    picture.name(`Neighbours of ${word} by ${label}: ${found.map((item) => item.word).join(", ") || "none"}.`);
+    tools.say(!found.length ? `${label}: “${word}” is not in its vocabulary.`
+      : `${label}: of the ${found.length} nearest to “${word}”, ${counted}. `
+        + `The nearest is “${found[0].word}” (cosine ${found[0].cosine.toFixed(2)}).`);
   }
 
-  const bar = el("div", { class: "w2s-bar" });
-  if (data.words.length > 1) bar.append(select({ label: "Word", options: data.words, value: word, onchange: (chosen) => { word = chosen; shown.forEach((spot) => spot.node.remove()); shown = new Map(); show(); } }));
-  bar.append(choice({ legend: "Method", options: data.methods, value: method, onchange: (key) => { method = key; show(); } }));
-  stage.append(bar, picture);
-  onWidth((pixels) => {
+  const words = tools.select({ label: "Word", options: data.words, value: word,
+    onchange(chosen) { word = chosen; shown = new Map(); show(500); } });
+  const methods = tools.choice({ legend: "Method", options: data.methods, value: method,
+    onchange(key) { method = key; show(500); } });
+  stage.append(tools.bar(...(data.words.length > 1 ? [words] : []), methods), picture.node);
+  tools.onWidth((pixels) => {
     width = pixels;
-    picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    shown.forEach((spot) => spot.node.remove());
     shown = new Map();
+    set(picture.node, { viewBox: `0 0 ${width} ${height}` });
     show(0);
   });
 });
