@@ -134,7 +134,8 @@ def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, specials: Sequen
                          pattern: regex.Pattern = GPT2) -> ByteLevelBPE:
     """Learn byte-level BPE from texts. The vocabulary begins with `specials` and the 256 bytes.
 
-    Where a special token stands in a text, the text is cut, so that no merge reaches into it or across it. Raises TokenizerError if `vocab_size` has no room for those.
+    Where a special token stands in a text, the text is cut, so that no merge reaches into it or across it.
+    Raises TokenizerError if `vocab_size` has no room for those.
     """
     words = count_words(pattern, texts, specials)
     word_counts: Counter[str] = Counter()

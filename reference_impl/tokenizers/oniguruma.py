@@ -2,7 +2,8 @@ r"""Expressions of tokenizer.json, written for Oniguruma in Ruby's manner, as th
 
 The two agree on what tokenizers use most: `\p{L}`, classes, look-ahead, possessive `++`. They differ in places where
 nothing warns: to Ruby `^` and `$` are ends of lines, `x{1,3}+` is a repeated `x{1,3}` (elsewhere: a possessive one),
-`[a[bc]]` is a class of three letters. So an expression is read sign by sign. What means the same is kept, what can be said otherwise
+`[a[bc]]` is a class of three letters. So an expression is read sign by sign. What means the same is kept, what can be
+said otherwise
 is rewritten, and all else raises TokenizerError with the construct.
 
     compiled(r"\p{N}{1,3}+$")     regex.compile(r"(?:\p{N}{1,3})+(?m:$)")

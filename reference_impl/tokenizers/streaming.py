@@ -2,7 +2,8 @@ r"""Words of a text that comes in chunks, so that a file of any size can be enco
 
 Cutting each chunk by itself would be wrong: a chunk may end inside a word, or between two line ends that are one word
 together. So a chunk is held until a place is seen that no word lies across and that nothing after it can change:
-between anything but a space and a plain space, or between a letter or digit and an ASCII sign or a space. What stands before
+between anything but a space and a plain space, or between a letter or digit and an ASCII sign or a space. What stands
+before
 the last such place is cut; the rest waits. The words are those of the text in one piece.
 
     list(words_of(["one t", "wo \n", "\nthree"], GPT2))      ["one", " two", " \n", "\n", "three"]

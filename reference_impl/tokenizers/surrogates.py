@@ -4,7 +4,8 @@ UTF-16 writes characters above U+FFFF as two halves, and JSON does too. A string
 as two characters. Every tokenizer here reads them alike, as `tiktoken` does: two halves that belong together are the
 character they mean, and one alone is U+FFFD.
 
-But: bytes that are not UTF-8 come as halves too, in Python's "surrogateescape". `ByteLevelBPE.encode_bytes` takes those.
+But: bytes that are not UTF-8 come as halves too, in Python's "surrogateescape". `ByteLevelBPE.encode_bytes` takes
+those.
 """
 from collections.abc import Sequence
 

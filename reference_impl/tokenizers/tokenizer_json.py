@@ -267,7 +267,7 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
     single, pair = ([item(data, form) for data in part.take(form, list)] for form in ("single", "pair"))
     for form, items, texts in (("single", single, ["A"]), ("pair", pair, ["A", "B"])):
         if sorted(name for name, _ in items if name in ("A", "B")) != texts:
-            raise TokenizerError(f"{form!r} of {part.name} must have each of {', '.join(texts)} once, and no other text")
+            raise TokenizerError(f"{form!r} of {part.name} must have each of {', '.join(texts)} once and no other text")
     return Template(tuple(single), tuple(pair))
 
 

@@ -1,6 +1,7 @@
 """Write `tokenizer.json`, for tokenizers that were made here.
 
-What the format can say of a tokenizer is written; of anything else TokenizerError says what it is. `tokenizer_json.load`
+What the format can say of a tokenizer is written; of anything else TokenizerError says what it is.
+`tokenizer_json.load`
 and `tokenizers` read the file.
 
 But: a tokenizer that was read from a file with steps of its own (`WordCuts`, a `Chain` of normalisers, a decoder) is

@@ -8,14 +8,17 @@ sorted before accents are dropped, and BERT's normaliser here drops them one by 
 PHRASES = [
     "The bank lends money to the river people", "Crème brûlée à la carte, naïve Ångström", "ΣΟΦΟΣ Ελληνικά ἀρχή",
     "русский язык и ёлка", "עברית שָׁלוֹם", "العربية مُحَمَّد", "हिन्दी में पाठ क्षत्रिय", "ภาษาไทยที่นี่", "한국어 텍스트 각",
-    "日本語のテキスト、中文字符。ガギグ", "ﬁne ﬂow № ™ ① ﷺ ｆｕｌｌ ㎏", "12,345.67 1234567 ½ ² Ⅷ ٣٤", "don't I'VE they'll 'tis we're",
+    "日本語のテキスト、中文字符。ガギグ", "ﬁne ﬂow № ™ ① ﷺ ｆｕｌｌ ㎏", "12,345.67 1234567 ½ ² Ⅷ ٣٤",
+    "don't I'VE they'll 'tis we're",
     "def f(x):\n\treturn {'a': x**2}  # note\n\n\n", "https://example.org/a_b?c=d&e=%20#f", "``quoted'' text -- and ...",
     "\U0001f389\U0001f469\u200d\U0001f680\U0001f3f3\ufe0f\u200d\U0001f308\u2764\ufe0f", "İstanbul ß ſ K ǅ",
-    "e\u0301e\u0308\u0323 a\u0316\u0301 \u1e9b\u0323 \u1100\u1161\u11a8 q\u0307\u0323", "\u2581lower\u2581one\u2581eighth \u0120gap",
+    "e\u0301e\u0308\u0323 a\u0316\u0301 \u1e9b\u0323 \u1100\u1161\u11a8 q\u0307\u0323",
+    "\u2581lower\u2581one\u2581eighth \u0120gap",
     "camelCaseAndHTTPServer x-y_z", "[CLS] [SEP] [MASK] <s> </s> <unk> <pad> <mask> <|endoftext|> <0x0A>",
 ]
 SPACES = [" ", "  ", "   ", "\t", "\n", "\r\n", "\n\n", "\u00a0", "\u3000", "\u2009", "\u200b", "\u2028", "\x0b", "\x85"]
-CONTROLS = ["\x00", "\x01", "\x1f", "\x7f", "\x80", "\x9f", "\ufeff", "\u00ad", "\u200d", "\u202e", "\ufffd", "\ufffe", "\ue000"]
+CONTROLS = ["\x00", "\x01", "\x1f", "\x7f", "\x80", "\x9f", "\ufeff", "\u00ad", "\u200d", "\u202e", "\ufffd", "\ufffe",
+            "\ue000"]
 SURROGATES = ["\ud800", "\udfff", "\ud83d\ude00", "\ude00\ud83d", "a\ud83d\ude00b"]
 
 

@@ -11,7 +11,7 @@ from reference_impl.tokenizers import json_steps, tokenizer_json
 from reference_impl.tokenizers.vocabulary import TokenizerError
 from tests.reference_impl.tokenizers.families import bert, bpe, nmt_nfkc, unigram
 from tests.reference_impl.tokenizers.many_texts import texts_of_all_kinds
-from tests.reference_impl.tokenizers.test_families import compare
+from tests.reference_impl.tokenizers.test_families import check_against
 
 BEHAVIOURS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
 NORMALIZERS = [
@@ -55,21 +55,21 @@ def test_a_normaliser_gives_the_text_and_the_places_of_the_library(component, tm
     tokenizer = plain()
     tokenizer.normalizer = component
     tokenizer.pre_tokenizer = pre.Split("", "isolated")
-    compare(tokenizer, texts_of_all_kinds(40, ("<s>",), seed=3), tmp_path / "t.json")
+    check_against(tokenizer, texts_of_all_kinds(40, ("<s>",), seed=3), tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("component", PRE_TOKENIZERS, ids=name_of)
 def test_a_pre_tokenizer_cuts_as_the_library_does(component, tmp_path):
     tokenizer = plain()
     tokenizer.pre_tokenizer = component
-    compare(tokenizer, texts_of_all_kinds(25, ("<s>",), seed=4), tmp_path / "t.json")
+    check_against(tokenizer, texts_of_all_kinds(25, ("<s>",), seed=4), tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("component", DECODERS, ids=name_of)
 def test_a_decoder_gives_the_text_of_the_library(component, tmp_path):
     tokenizer = bpe("metaspace", ["<s>", *[f"<0x{byte:02X}>" for byte in range(256)]], byte_fallback=True)
     tokenizer.pre_tokenizer, tokenizer.decoder = pre.Metaspace(), component
-    compare(tokenizer, texts_of_all_kinds(25, ("<s>",), seed=5), tmp_path / "t.json")
+    check_against(tokenizer, texts_of_all_kinds(25, ("<s>",), seed=5), tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("normalized", [False, True])
@@ -82,7 +82,7 @@ def test_added_tokens_are_found_where_their_flags_say(flags, normalized, tmp_pat
     tokenizer.add_tokens([AddedToken("Bank", **options), AddedToken("Bank lends", **options)])
     texts = ["a <X>  b", "<X><Y><X>", "Bank Bankers theBank bank lends Bank  lends", " <X> ", "x<X>\n\n<X><Y> _Bank_",
              *texts_of_all_kinds(30, ("<X>", "<X><Y>", "Bank", "Bank lends"), seed=6)]
-    compare(tokenizer, texts, tmp_path / "t.json")
+    check_against(tokenizer, texts, tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("options", [
@@ -94,7 +94,7 @@ def test_the_options_of_bpe_are_honoured(options, tmp_path):
     tokenizer.pre_tokenizer = pre.Metaspace()
     texts = texts_of_all_kinds(40, seed=8)
     if "unk_token" in options:
-        compare(tokenizer, texts, tmp_path / "t.json")
+        check_against(tokenizer, texts, tmp_path / "t.json")
         return
     tokenizer.save(str(tmp_path / "t.json"))
     with pytest.raises(TokenizerError, match="has no token, and this vocabulary of"):
@@ -108,20 +108,20 @@ def test_marks_inside_and_at_the_end_of_words_are_honoured(tmp_path):
     tokenizer = Tokenizer(models.BPE(vocabulary, [("a", "##b</w>"), ("a", "##b")], unk_token="<unk>",
                                      continuing_subword_prefix="##", end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer, tokenizer.decoder = pre.Whitespace(), decoders.BPEDecoder()
-    compare(tokenizer, ["ab", "aba a b ab", "abab", "xaby", ""], tmp_path / "t.json")
+    check_against(tokenizer, ["ab", "aba a b ab", "abab", "xaby", ""], tmp_path / "t.json")
 
 
 def test_a_table_of_words_is_read(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"the": 0, "bank": 1, "[U]": 2}, "[U]"))
     tokenizer.pre_tokenizer = pre.Whitespace()
-    compare(tokenizer, ["the bank, the river", "", "  "], tmp_path / "t.json")
+    check_against(tokenizer, ["the bank, the river", "", "  "], tmp_path / "t.json")
 
 
 def test_bytes_of_unigram_are_honoured(tmp_path):
     pieces = [("<unk>", 0.0), *((f"<0x{byte:02X}>", 0.0) for byte in range(256)), ("a", -1.0), ("ab", -1.5)]
     for byte_fallback in (True, False):
         tokenizer = Tokenizer(models.Unigram(pieces, 0, byte_fallback))
-        compare(tokenizer, ["abba", "\u65e5\u672ca", "<0x41>", "<unk>a"], tmp_path / "t.json")
+        check_against(tokenizer, ["abba", "\u65e5\u672ca", "<0x41>", "<unk>a"], tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -169,7 +169,7 @@ def trained(lines, path, **options):
     return spm.SentencePieceProcessor(model_file=str(path)), SentencePieceTokenizer.load(path)
 
 
-def compare(code, tmp_path, number, **options):
+def check_against(code, tmp_path, number, **options):
     lines = [line for line in code.splitlines() if line.strip()][:800]
     theirs, ours = trained([*lines, *PHRASES * 4], tmp_path / "m.model", **options)
     for text in texts_of_all_kinds(number, ("<x>", "[DAY]", "foo bar", "12", "<unk>", "<s>", "e\u0301")):
@@ -181,19 +181,19 @@ def compare(code, tmp_path, number, **options):
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_of_a_file_is_honoured(code, tmp_path, model_type, option):
-    compare(code, tmp_path, 60, model_type=model_type, **OPTIONS[option])
+    check_against(code, tmp_path, 60, model_type=model_type, **OPTIONS[option])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_of_a_file_is_honoured_in_five_thousand_texts(code, tmp_path, model_type, option):
-    compare(code, tmp_path, 5_000, model_type=model_type, **OPTIONS[option])
+    check_against(code, tmp_path, 5_000, model_type=model_type, **OPTIONS[option])
 
 
 @pytest.mark.parametrize("model_type", ["word", "char"])
 def test_models_of_whole_words_and_of_characters_are_read(code, tmp_path, model_type):
-    compare(code, tmp_path, 60, model_type=model_type)
+    check_against(code, tmp_path, 60, model_type=model_type)
 
 
 def proto_of(file, path):
