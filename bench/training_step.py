@@ -30,7 +30,7 @@ from record import compare, save  # noqa: E402
 
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
 from reference_impl.objectives.batches import Batch  # noqa: E402
-from reference_impl.objectives.causal_lm import block_batch, causal_lm  # noqa: E402
+from reference_impl.objectives.causal_lm import causal_lm, chunk_batch  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 from reference_impl.training.optimizer import decay_groups  # noqa: E402
 
@@ -58,7 +58,7 @@ def ours(size: tuple, act: str = "gelu_new", autocast: torch.dtype | None = None
     width, layers, heads, batch_size, length = size
     model = GPT(GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=width, num_layers=layers, num_heads=heads,
                           max_position_embeddings=length, hidden_act=act, dropout=0.0))
-    batch = block_batch(blocks(batch_size, length))
+    batch = chunk_batch(blocks(batch_size, length))
 
     def run(steps: int) -> float:
         begun = []

@@ -28,7 +28,7 @@ from reference_impl.generation.loop import generate  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
 from reference_impl.models.ngram import KneserNey  # noqa: E402
-from reference_impl.objectives.causal_lm import block_batch, causal_lm, cut_blocks  # noqa: E402
+from reference_impl.objectives.causal_lm import causal_lm, chunk_batch, cut_chunks  # noqa: E402
 from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
@@ -43,14 +43,14 @@ def batches_of(tokens: Tensor, seed: int = 0):
     def batch(index: int) -> dict[str, Tensor]:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
         starts = torch.randint(len(tokens) - BLOCK, (BATCH,), generator=generator)
-        return block_batch(tokens[starts[:, None] + torch.arange(BLOCK + 1)])
+        return chunk_batch(tokens[starts[:, None] + torch.arange(BLOCK + 1)])
     return batch
 
 
 @torch.no_grad()
 def bits_per_byte(model: nn.Module, tokens: Tensor, num_bytes: int) -> float:
     """The loss over a text of so many bytes, cut into blocks; every block starts without context."""
-    terms = [causal_lm(model, block_batch(rows)) for rows in cut_blocks(tokens, BLOCK).split(64)]
+    terms = [causal_lm(model, chunk_batch(rows)) for rows in cut_chunks(tokens, BLOCK).split(64)]
     nats = sum(float(t.total) for t in terms) / sum(t.count for t in terms)  # per token
     return nats / math.log(2) * len(tokens) / num_bytes
 

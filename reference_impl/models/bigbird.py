@@ -1,8 +1,9 @@
 """BigBird: BERT for long texts. Tokens see neighbours, the ends of the text, and a few places drawn at random.
 
 Zaheer et al. 2020, sections 2 and 3 and appendix D (blocks; the "ITC" form, whose global tokens are the text's own).
-In blocks of W tokens: the first and the last block see all and are seen by all; any other sees itself, the blocks
-beside it and R random ones of its own for each head. A token has (5 + R) W scores, however long the text.
+In blocks of W tokens, as the paper calls them: the first and the last see all and are seen by all; any other sees
+itself, the blocks beside it and R random ones of its own for each head. A token has (5 + R) W scores, however long the
+text.
 
 The draw is fixed for a layer, a number of heads and a number of blocks, and never twice the same block. `transformers`
 draws in training only: in evaluation all its draws are block 0, which then counts 1 + R times. Models that are read from
@@ -26,7 +27,7 @@ from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.settings import Activation, Count, CountOrZero
 from reference_impl.models.bert import BertConfig, Embeddings
 from reference_impl.models.heads import MaskedLMHead
-from reference_impl.models.longformer import blocks
+from reference_impl.models.longformer import chunks
 from reference_impl.weights.families import long_documents
 from reference_impl.weights.pretrained import Pretrained
 
@@ -78,7 +79,7 @@ def block_sparse_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B H T 
                            dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
     """The two end blocks attend to everything; each inner block to the blocks that it sees, gathered side by side."""
     num_heads, num_tokens = q.shape[1:3]
-    queries, keys, values = (blocks(x, size) for x in (q, k, v))  # (B, H, N, W, D)
+    queries, keys, values = (chunks(x, size) for x in (q, k, v))  # (B, H, N, W, D)
     real = nn.functional.pad(tokens, (0, -num_tokens % size)).unflatten(1, (-1, size))  # (B, N, W)
     seen, once = seen_blocks(keys.shape[2], random)  # (H, M, P), (M, P)
     heads = torch.arange(num_heads, device=q.device)[:, None, None]

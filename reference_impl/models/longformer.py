@@ -1,7 +1,7 @@
 """Longformer: RoBERTa for long documents. A token sees its neighbours, a few chosen tokens see all and are seen by all.
 
 Beltagy et al. 2020, sections 3.1 (sliding window, global attention, separate projections) and 5 (from RoBERTa). Scores
-are computed block by block, so time and memory grow with T x window and not with T x T; `dense` is the same with all
+are computed chunk by chunk, so time and memory grow with T x window and not with T x T; `dense` is the same with all
 T x T scores and a mask.
 
 Not here: dilated windows (section 3.1), the causal form (section 4), a window of its own for each layer.
@@ -63,13 +63,13 @@ def find_global(is_global: Bool[Tensor, "B T"]) -> Global:
     return Global(places, torch.arange(most, device=places.device) < counts[:, None])
 
 
-def blocks(x: Float[Tensor, "B H T D"], size: int) -> Float[Tensor, "B H N W D"]:
-    """Cut T into N blocks of W = size, the last one filled up with zeros."""
+def chunks(x: Float[Tensor, "B H T D"], size: int) -> Float[Tensor, "B H N W D"]:
+    """Cut T into N chunks of W = size, the last one filled up with zeros."""
     return pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size))
 
 
 def surroundings(x: Shaped[Tensor, "B H T D"], size: int) -> Shaped[Tensor, "B H N D W3"]:
-    """For each block, itself with the block before and the block after: a view, nothing is copied but the padding."""
+    """For each chunk, itself with the chunk before and the chunk after: a view, nothing is copied but the padding."""
     return pad(x, (0, 0, size, size + -x.shape[2] % size)).unfold(2, 3 * size, size)
 
 
@@ -77,14 +77,14 @@ def window_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B H T D"], v
                      nearby: Bool[Tensor, "B T"], chosen: Global, drop: float = 0.0) -> Float[Tensor, "B H T D"]:
     """Every query sees the keys up to `side` away that `nearby` allows, and all `chosen` ones: one softmax for both.
 
-    With blocks of `side` tokens, what a block's queries see lies in three blocks of keys. Tensors have up to
-    B H T (3 side + G) numbers, the scores, or B H T 3 D, each block's keys.
+    With chunks of `side` tokens, what a chunk's queries see lies in three chunks of keys. Tensors have up to
+    B H T (3 side + G) numbers, the scores, or B H T 3 D, each chunk's keys.
     """
-    queries = blocks(q, side) * q.shape[-1] ** -0.5  # (B, H, N, W, D)
+    queries = chunks(q, side) * q.shape[-1] ** -0.5  # (B, H, N, W, D)
     near = queries @ surroundings(k, side)  # (B, H, N, W, 3W)
     far = queries @ chosen.pick(k)[:, :, None].transpose(-2, -1)  # (B, H, N, W, G)
-    in_block = torch.arange(side, device=q.device)
-    distance = torch.arange(-side, 2 * side, device=q.device) - in_block[:, None]  # (W, 3W)
+    in_chunk = torch.arange(side, device=q.device)
+    distance = torch.arange(-side, 2 * side, device=q.device) - in_chunk[:, None]  # (W, 3W)
     near_seen = (distance.abs() <= side) & surroundings(nearby[:, None, :, None], side)  # (B, 1, N, W, 3W)
     far_seen = chosen.exists[:, None, None, None].expand(*near_seen.shape[:4], -1)
     seen = torch.cat((near_seen, far_seen), dim=-1)

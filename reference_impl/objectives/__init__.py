@@ -6,7 +6,7 @@ calls both is in `training`.
 
     batches                what collators share: padding, masks, refusals
     terms                  what an objective returns: a sum and a count
-    causal_lm              the next token; documents joined and cut into blocks
+    causal_lm              the next token; documents joined and cut into chunks
     bidirectional_lm       the next word and the one before, by two models (ELMo)
     masked_lm              blanks, by token or by word
     next_sentence          pairs of sentences: following, or in order

@@ -1,10 +1,10 @@
 """Causal language modelling: at every token, say the next.
 
 Radford et al. 2018, equation 1. All documents are joined, each closed by the token that ends a text, and cut into
-blocks of one length, so that no position is padding (Radford et al. 2019, section 2; Brown et al. 2020, section 2.2).
+chunks of one length, so that no position is padding (Radford et al. 2019, section 2; Brown et al. 2020, section 2.2).
 Rows of their own lengths, for texts that must not be joined, are filled up and masked.
 
-Not here: hiding a document from the next one in its block (see `layers.masks`), perplexity (see `measure`).
+Not here: hiding a document from the next one in its chunk (see `layers.masks`), perplexity (see `measure`).
 """
 from collections.abc import Iterable, Sequence
 
@@ -22,25 +22,25 @@ def join_documents(documents: Iterable[Sequence[int]], end_id: int) -> Int[Tenso
                         dtype=torch.long)
 
 
-def cut_blocks(tokens: Int[Tensor, "N"], block_size: int) -> Int[Tensor, "M L"]:
-    """Blocks from which a model of `block_size` positions learns: rows of L = block_size + 1 tokens.
+def cut_chunks(tokens: Int[Tensor, "N"], chunk_size: int) -> Int[Tensor, "M L"]:
+    """Chunks from which a model of `chunk_size` positions learns: rows of L = chunk_size + 1 tokens.
 
     A row's last token is only predicted, and is the next row's first: every token but the first is predicted once.
-    What is left at the end and fills no block is left out. A view: nothing is copied.
+    What is left at the end and fills no chunk is left out. A view: nothing is copied.
 
     Raises ObjectiveError for fewer tokens than one row.
     """
-    if block_size < 1:
-        raise ObjectiveError(f"block_size is {block_size}: give 1 or more")
-    if len(tokens) < block_size + 1:
-        raise ObjectiveError(f"{len(tokens)} tokens do not fill a block of {block_size} and the token after it: "
-                             "give more text, or a smaller block_size")
-    return tokens.unfold(0, block_size + 1, block_size)
+    if chunk_size < 1:
+        raise ObjectiveError(f"chunk_size is {chunk_size}: give 1 or more")
+    if len(tokens) < chunk_size + 1:
+        raise ObjectiveError(f"{len(tokens)} tokens do not fill a chunk of {chunk_size} and the token after it: "
+                             "give more text, or a smaller chunk_size")
+    return tokens.unfold(0, chunk_size + 1, chunk_size)
 
 
-def block_batch(blocks: Int[Tensor, "B L"]) -> Batch:
-    """Rows of `cut_blocks` as a batch: every token is a label too."""
-    return {"ids": blocks, "labels": blocks}
+def chunk_batch(chunks: Int[Tensor, "B L"]) -> Batch:
+    """Rows of `cut_chunks` as a batch: every token is a label too."""
+    return {"ids": chunks, "labels": chunks}
 
 
 def ragged_batch(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Batch:

@@ -1,11 +1,11 @@
-"""Next-token loss against GPT-2's in transformers; blocks by hand."""
+"""Next-token loss against GPT-2's in transformers; chunks by hand."""
 import pytest
 import torch
 import transformers
 
 from reference_impl.models.gpt import GPT
 from reference_impl.objectives.batches import ObjectiveError
-from reference_impl.objectives.causal_lm import block_batch, causal_lm, cut_blocks, join_documents, ragged_batch
+from reference_impl.objectives.causal_lm import causal_lm, chunk_batch, cut_chunks, join_documents, ragged_batch
 from reference_impl.objectives.terms import IGNORED
 
 
@@ -21,10 +21,10 @@ def test_documents_are_joined_with_the_end_after_each_and_none_for_empty_ones():
 
 
 def test_every_token_of_the_stream_but_the_first_is_predicted_once_from_the_one_before():
-    blocks = cut_blocks(torch.arange(12), 3)
-    assert blocks.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
-    assert blocks[:, 1:].flatten().tolist() == list(range(1, 10))
-    assert cut_blocks(torch.arange(13), 3)[:, 1:].flatten().tolist() == list(range(1, 13))
+    chunks = cut_chunks(torch.arange(12), 3)
+    assert chunks.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
+    assert chunks[:, 1:].flatten().tolist() == list(range(1, 10))
+    assert cut_chunks(torch.arange(13), 3)[:, 1:].flatten().tolist() == list(range(1, 13))
 
 
 def test_the_loss_of_ragged_texts_is_that_of_gpt2_in_transformers(models):
@@ -45,10 +45,10 @@ def test_a_batch_cut_in_parts_has_the_loss_of_the_whole_and_a_mean_of_means_has_
 
 
 def test_a_block_of_the_models_full_length_is_taken_and_its_last_token_is_predicted(models):
-    blocks = cut_blocks(torch.arange(3, 20), 16)
-    terms = causal_lm(models[0], block_batch(blocks))
+    chunks = cut_chunks(torch.arange(3, 20), 16)
+    terms = causal_lm(models[0], chunk_batch(chunks))
     assert terms.count == 16
-    unchanged = models[0](blocks[:, :16]).log_softmax(-1)[0, torch.arange(16), blocks[0, 1:]]
+    unchanged = models[0](chunks[:, :16]).log_softmax(-1)[0, torch.arange(16), chunks[0, 1:]]
     torch.testing.assert_close(terms.total, -unchanged.sum())
 
 
@@ -70,8 +70,8 @@ def test_a_batch_without_labels_to_learn_from_gives_zero_and_no_nan(models):
 
 
 @pytest.mark.parametrize("make, says", [
-    (lambda: cut_blocks(torch.arange(4), 4), "4 tokens do not fill a block of 4 and the token after it"),
-    (lambda: cut_blocks(torch.arange(4), 0), "block_size is 0"),
+    (lambda: cut_chunks(torch.arange(4), 4), "4 tokens do not fill a chunk of 4 and the token after it"),
+    (lambda: cut_chunks(torch.arange(4), 0), "chunk_size is 0"),
     (lambda: ragged_batch([[3, 4], []]), "example 1 has no tokens"),
     (lambda: ragged_batch([[3, 4], [5]]), "example 1 is one token long"),
     (lambda: ragged_batch([]), "no examples")])
