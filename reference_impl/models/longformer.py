@@ -183,7 +183,7 @@ class Longformer(Pretrained, nn.Module):
         check_mask(is_global, ids.shape)
         tokens = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
         is_global = torch.zeros_like(tokens) if is_global is None else is_global & tokens
-        x = self.embeddings(ids, mask)  # (B, T, C)
+        x = self.embeddings(ids)  # (B, T, C)
         for block in self.blocks:
             x = block(x, tokens, is_global)
         return x

@@ -22,8 +22,9 @@ from reference_impl.models.heads import MaskedLMHead
 from reference_impl.weights.families import bert_relatives
 from reference_impl.weights.pretrained import Pretrained
 
-# The first two rows of the position table are left over: fairseq numbers positions from the padding's id, 1, on.
-OFFSET = 2
+# fairseq numbers positions from the padding's id on: padding has that row, the first token the next one.
+PADDING = 1
+OFFSET = PADDING + 1
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,11 @@ class Embeddings(nn.Module):
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, "B T C"]:
-        """Positions count tokens and skip padding, on whichever side it is."""
-        if mask is None:
-            places = self.position(ids.shape[1])  # (T, C)
-        else:
-            places = self.position.at((mask.cumsum(1) - 1).clamp(min=0))  # (B, T, C)
-        return self.dropout(self.norm(self.word(ids) + places + self.segment.weight[0]))
+    def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """Positions count tokens and skip padding, on whichever side it is: it is known by its id, mask or none."""
+        tokens = ids != PADDING
+        positions = (tokens.cumsum(1) - 1).masked_fill(~tokens, PADDING - OFFSET)  # (B, T)
+        return self.dropout(self.norm(self.word(ids) + self.position.at(positions) + self.segment.weight[0]))
 
 
 class Roberta(Pretrained, nn.Module):
@@ -82,7 +81,7 @@ class Roberta(Pretrained, nn.Module):
         """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET)
         check_mask(mask, ids.shape)
-        x = self.embeddings(ids, mask)  # (B, T, C)
+        x = self.embeddings(ids)  # (B, T, C)
         for block in self.blocks:
             x = block(x, key_mask(mask))
         return x

@@ -9,7 +9,7 @@ from reference_impl.models.albert import AlbertConfig, AlbertForPreTraining  # n
 from reference_impl.models.bert import BertConfig, BertForPreTraining  # noqa: E402
 from reference_impl.models.distilbert import DistilBert, DistilBertConfig, DistilBertForMaskedLM, start_from_teacher  # noqa: E402
 from reference_impl.models.electra import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining, share_embeddings  # noqa: E402
-from reference_impl.models.roberta import RobertaConfig, RobertaForMaskedLM  # noqa: E402
+from reference_impl.models.roberta import Roberta, RobertaConfig, RobertaForMaskedLM  # noqa: E402
 from reference_impl.weights.pretrained import config_from  # noqa: E402
 from reference_impl.weights.safetensors_files import WeightsError  # noqa: E402
 
@@ -39,7 +39,7 @@ def test_roberta_is_transformers_whichever_side_the_padding_is_on(parity, ragged
     ours, theirs = pair(parity, RobertaForMaskedLM, RobertaConfig, theirs)
     ids, mask = ragged(settings["vocab_size"], lengths, first=3)
     mask = mask if side == "right" else mask.flip(1)
-    ids = ids.where(mask, 1)  # the library counts positions by the padding's id, 1; we by the mask
+    ids = ids.where(mask, 1)  # the library counts positions by the padding's id, 1
     labels = ids.where(mask, -100)
     output = theirs(ids, attention_mask=mask.long(), labels=labels)
     logits = ours(ids, mask)
@@ -164,3 +164,15 @@ def test_what_a_config_json_leaves_out_has_the_librarys_default(ours, theirs):
         assert getattr(ours, name) == getattr(theirs, name), name
     assert ours.hidden_dropout == theirs.hidden_dropout_prob
     assert ours.attention_dropout == theirs.attention_probs_dropout_prob
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_roberta_skips_padding_by_its_id_with_a_mask_and_without(parity, masked):
+    theirs = transformers.RobertaModel(transformers.RobertaConfig(
+        vocab_size=31, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6,
+        max_position_embeddings=20, type_vocab_size=2), add_pooling_layer=False)
+    ours, theirs = parity.make_same(Roberta(config_from(RobertaConfig, theirs.config.to_dict())), theirs)
+    ids = torch.tensor([[1, 1, 5, 9, 7], [5, 9, 7, 1, 1], [4, 1, 8, 1, 2]])
+    mask = ids != 1 if masked else torch.ones_like(ids, dtype=torch.bool)
+    found = ours(ids, mask if masked else None)
+    parity.assert_close(found[mask], theirs(ids, attention_mask=mask.long()).last_hidden_state[mask])
