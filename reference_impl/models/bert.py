@@ -70,11 +70,15 @@ class Embeddings(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm)."""
+    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm).
 
-    def __init__(self, config: BertConfig):
+    Relatives of BERT whose attention is another one give theirs.
+    """
+
+    def __init__(self, config: BertConfig, attention: nn.Module | None = None):
         super().__init__()
-        self.attention = MultiHeadAttention(config.hidden_size, config.num_heads, dropout=config.attention_dropout)
+        self.attention = attention or MultiHeadAttention(config.hidden_size, config.num_heads,
+                                                         dropout=config.attention_dropout)
         self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
@@ -83,7 +87,11 @@ class Block(nn.Module):
     def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 T"] | None,
                 packing: Packing | None = None) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask, packing=packing)))
+        return self.add(x, self.attention(x, mask=mask, packing=packing))
+
+    def add(self, x: Float[Tensor, "B T C"], attended: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
+        """What attention found to x, then what the feed-forward makes of the sum."""
+        x = self.attention_norm(x + self.dropout(attended))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 

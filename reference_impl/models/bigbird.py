@@ -20,12 +20,11 @@ from torch import Tensor, nn
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
 from reference_impl.layers.checks import check_heads, check_ids, check_mask, check_segments
-from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
-from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.settings import Activation, Count, CountOrZero
 from reference_impl.models.bert import BertConfig, Embeddings
+from reference_impl.models.bert import Block as BertBlock
 from reference_impl.models.heads import MaskedLMHead
 from reference_impl.models.longformer import chunks
 from reference_impl.weights.families import long_documents
@@ -140,21 +139,15 @@ class BigBirdAttention(nn.Module):
         return self.output(merge_heads(attention(*self.project(x), key_mask(tokens) & sees)))
 
 
-class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm), as in BERT."""
+class Block(BertBlock):
+    """BERT's, around this attention."""
 
     def __init__(self, config: BigBirdConfig, seed: int):
-        super().__init__()
-        self.attention = BigBirdAttention(config, seed)
-        self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
-        self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        super().__init__(config, BigBirdAttention(config, seed))
 
     def forward(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """`tokens` is False for padding."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, tokens)))
-        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return self.add(x, self.attention(x, tokens))
 
 
 class BigBird(Pretrained, nn.Module):

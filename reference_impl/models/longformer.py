@@ -16,11 +16,10 @@ from torch.nn.functional import dropout, pad
 
 from reference_impl.layers.attention import attention, merge_heads, split_heads
 from reference_impl.layers.checks import ModelInputError, check_heads, check_ids, check_mask
-from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask, window_mask
-from reference_impl.layers.norms import LayerNorm
 from reference_impl.layers.settings import Count
+from reference_impl.models.bert import Block as BertBlock
 from reference_impl.models.heads import MaskedLMHead
 from reference_impl.models.roberta import OFFSET, Embeddings, RobertaConfig
 from reference_impl.weights.families import long_documents
@@ -140,22 +139,16 @@ class LongformerAttention(nn.Module):
         return self.output(merge_heads(mixed))
 
 
-class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm), as in BERT."""
+class Block(BertBlock):
+    """BERT's, around this attention."""
 
     def __init__(self, config: LongformerConfig):
-        super().__init__()
-        self.attention = LongformerAttention(config)
-        self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
-        self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        super().__init__(config, LongformerAttention(config))
 
     def forward(self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"],
                 is_global: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """Masks as in the attention."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, tokens, is_global)))
-        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return self.add(x, self.attention(x, tokens, is_global))
 
 
 class Longformer(Pretrained, nn.Module):
