@@ -33,6 +33,7 @@ class Executor:
                  is_fault: Callable[[BaseException, object], bool] = lambda error, namespace: False):
         self.namespace, self.callback, self.let_through = namespace, callback, let_through
         self.packed, self.is_fault = packed, is_fault
+        self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
@@ -77,6 +78,7 @@ class Executor:
         before = self._before(request)
         counter = self._counter() if request.get("count") else None
         value = self._run(label, function, request["args"], request["kwargs"], counter)
+        self.after_run()
         if request["keep"] is not None:
             if request.get("iterate") and not hasattr(type(value), "__next__"):
                 raise Failed("unreadable", f"`{label}` returned {_a(value)}; a generator, which gives one piece at a time, "
@@ -197,7 +199,9 @@ class Executor:
         except BaseException as error:
             raise Failed("error", text_of(student_traceback, error, self._globals(target))) from None
         if not callable(function):
-            raise Failed("missing", f"`{type(target).__name__}.{name}` is {_a(function)}; a method was asked for.")
+            kind = type(target).__name__
+            raise Failed("missing", f"`{kind}.{name}` is {_a(function)}; a method was asked for." if name else
+                         f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write `forward`).")
         return function
 
     def _run(self, label: str, function: Callable, args: tuple, kwargs: dict, counter: object = None,
@@ -262,7 +266,7 @@ class Executor:
         for kind, item, old in zip(request["kinds"], request["args"], before):
             try:
                 left = None if kind == "other" else self._memory_of(kind, item)
-                unchanged = kind == "other" or old is not None and old == self.packed(left)
+                unchanged = kind == "other" or old is not None and self.packed is not None and old == self.packed(left)
             except Exception as reason:
                 raise Failed("unreadable", f"`{request['label']}` left an argument as {text_of(str, reason)}.") from None
             after.append((True, None) if unchanged else (False, self.plain(request["label"], left)))

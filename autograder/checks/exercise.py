@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.checks.student import Student
 
-KINDS = ("function", "predict", "find-line", "write-test", "manual")
+KINDS = ("function", "predict", "find-line", "write-test", "counterexample", "manual")
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 EXERCISES: dict[str, "Exercise"] = {}
 

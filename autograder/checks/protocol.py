@@ -25,23 +25,50 @@ find-line   The card shows numbered wrong code. The student writes `wrong_line()
 write-test  The student writes `function(implementation)`, which raises AssertionError or returns False for a wrong
             implementation and does neither for a right one. A stage for each kind of mistake that it should catch:
             `expect_catches(student.test_noise, right=[...], wrong=[...], rng=rng, cause=...)`.
-manual      Graded by hand: no stages.
+counterexample  The student's function returns data that break a wrong sentence, and our predicate judges them:
+            `expect_breaks(student.NAME(), holds=..., form=..., degenerate={...}, cause=...)`.
+manual      Graded by hand: no stages; `short_answer(...)` declares it with its rubric and calibrated samples.
 
-`check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all run these
-functions; none of them knows whether the student is in this process or in a sandbox.
+What a stage can do beside calling a function; CONTRIBUTING has a worked example of each:
+
+objects     `cache = student.build("KVCache", 8)`, then `cache.append(k)`; `inside(cache)` has get, load, state, shapes,
+            learning, train, training, gradients, update, script, build, stream. They live until the stage ends.
+streams     `student.stream("generate", ...)`: take(n) makes n pieces and no more; close() ends it early.
+gradients   `student.gradients("loss", x, wrt=(0,))`, and `inside(model).gradients("loss", x)`.
+in place    `after = student.call("f", Buffer(x)).args[0]`: after.values, after.expect_intact(cause=...).
+ours        A callable may be an argument, also inside a list; `Watched(f, calls=20)` counts, bounds and remembers.
+            A torch.Generator, TableModel, SuccessorModel and VirtualClock may be arguments too.
+scripts     `student.script([("f", 1), ("f", 2)])`, `inside(pool).script([...], watch=["free"])`: one message, all outcomes.
+names       `Renaming().expect_same(came, expected, cause=...)`: equal up to the student's own numbers.
+chance      `expect_frequencies`, `expect_mean` (a stated rate of false alarms), `each_seed(rng, 20)`.
+caps        `with student.capped(64 * MIB): ...`: what needs more memory does not fit. `student.counted` only teaches.
+kernels     `student.kernel("add", x, y, Buffer(out), 128)`, `student.compiles("add", x, y, out, 128)`.
+
+`check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all
+run these functions; none of them knows whether the student is in this process or in a sandbox.
 """
 from collections.abc import Callable
 
 import torch
 
+from autograder.checks.buffers import Buffer
+from autograder.checks.callables import Watched
+from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
+from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
 from autograder.checks.exercise import EXERCISES, Exercise, Stage, exercise, exercises_of, load_checks
 from autograder.checks.expect import CheckFailed, expect
+from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
+from autograder.checks.handles import Handle, Stream, inside
+from autograder.checks.renaming import Renaming
 from autograder.checks.runner import ExerciseResult, StageResult, rng_for, run_exercise
-from autograder.checks.student import LocalStudent, Returned, Student, StudentError
+from autograder.checks.short_answer import Sample, short_answer
+from autograder.checks.student import MIB, LocalStudent, Returned, Student, StudentError
 
-__all__ = ["EXERCISES", "CheckFailed", "Exercise", "ExerciseResult", "LocalStudent", "Returned", "Stage", "StageResult",
-           "Student", "StudentError", "exercise", "exercises_of", "expect", "expect_catches", "load_checks", "rng_for",
-           "run_exercise"]
+__all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Handle", "Ids", "LocalStudent",
+           "Numbers", "Renaming", "Returned", "Sample", "Stage", "StageResult", "Stream", "Student", "StudentError",
+           "SuccessorModel", "TableModel", "VirtualClock", "Watched", "each_seed", "exercise", "exercises_of", "expect",
+           "expect_breaks", "expect_catches", "expect_frequencies", "expect_mean", "inside", "load_checks", "rng_for",
+           "run_exercise", "short_answer"]
 
 
 def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,

@@ -12,34 +12,51 @@ import select
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.sandbox.limits import MIB
 from autograder.sandbox.process import Process, descendants
 
-SPARE = 160 * 1024 * 1024      # data that cells may have loaded: matplotlib and the like take less
+SPARE = 160 * MIB           # data that cells may have loaded: matplotlib and the like take less
+SPARE_ADDRESSES = 400 * MIB     # the same in addresses, which libraries take more of
 
 
-def data_of(process: Process) -> int:
-    """Bytes of private memory that the processes of a sandbox have reserved together (VmData)."""
-    return sum(_status(pid, "VmData") for pid in descendants(process.pid))
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes that the processes of a sandbox have reserved together: private memory (VmData) and addresses (VmSize)."""
+    data: int
+    addresses: int
+
+
+def sizes_of(process: Process) -> Sizes:
+    """As the kernel tells them now; addresses are those of the largest process."""
+    pids = descendants(process.pid)
+    return Sizes(sum(_status(pid, "VmData") for pid in pids), max((_status(pid, "VmSize") for pid in pids), default=0))
+
+
+def ballast_for(frame: int) -> int:
+    """Bytes that a child sets aside for its answer, from the length of the request: a few copies of what it was given."""
+    return 6 * (frame // MIB + 2) * MIB
 
 
 @contextmanager
-def capped(process: Process, memory: int, data_before: int, forked_from: set[int]) -> Iterator[None]:
+def capped(process: Process, memory: int, ballast: int, before: Sizes, forked_from: set[int]) -> Iterator[None]:
     """The block in which the child answers. Raises Died if the sandbox is not as it should be.
 
-    data_before: what `data_of` gave before the first cell. forked_from: the processes before the child was asked for.
+    before: the sizes before the first cell. forked_from: the processes before the child was asked for.
     """
     born = [pid for pid in descendants(process.pid) if pid not in forked_from]
     if len(born) != 1:
         raise process.die("killed", f"{len(born)} processes came where one was asked for")
     child = born[0]
-    allowed = _status(child, "VmSize") + memory
-    early = max(0, data_of(process) - _status(child, "VmData") - data_before - SPARE)
-    if _limit(child, "Max address space") > allowed or _limit(child, "Max processes") > 1:
-        raise process.die("killed", "it did not take the cap on its memory")
+    # What the child has mapped is its own word for it; what it can have mapped honestly is known from before.
+    allowed = min(_status(child, "VmSize"), before.addresses + SPARE_ADDRESSES + ballast) + memory
+    early = max(0, sizes_of(process).data - _status(child, "VmData") - before.data - SPARE)
     if early >= memory:
-        raise process.die("memory", f"your cells had taken {early // 2**20:,} MiB before the call")
+        raise process.die("memory", f"your cells had taken {early // MIB:,} MiB before the call")
+    if _limit(child, "Max address space") > allowed or _limit(child, "Max processes") > 1:
+        raise process.die("killed", "it did not take the cap on its memory, or had taken too much before")
     ended = os.pidfd_open(child)
     stopped = _stop_all_but(process, child)
 

@@ -14,7 +14,7 @@ from autograder.checks.handles import Handle
 from autograder.checks.student import KINDS, Request, Returned, Student, StudentError, lowered, returned
 from autograder.errors import CourseError
 from autograder.sandbox import frames
-from autograder.sandbox.apart import capped, data_of
+from autograder.sandbox.apart import Sizes, ballast_for, capped, sizes_of
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
 from autograder.sandbox.choice import choose_backend
@@ -84,7 +84,7 @@ class RemoteStudent(Student):
         self._interpreter: RemoteStudent | None = None     # the same student where kernels are interpreted
         self._callbacks = Callbacks(limits)
         self._memory: int | None = None        # the cap of the calls that come now
-        self._data_before = 0                  # memory in use before the first cell
+        self._before = Sizes(0, 0)             # of the sandbox's memory before the first cell
         self._kept: set[int] = set()           # numbers of the student's objects that are alive
         self._start_interpreting: Callable[[], Process] | None = lambda: start(INTERPRETING)
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
@@ -128,7 +128,10 @@ class RemoteStudent(Student):
                                                 f"or the time for everything is up. The last time, {self._last.text}.")
         with self._callbacks.during(lasting=request.keep is not None) as register:
             low = lowered(request, register)
-            frame = frames.pack(low | {"stage": self.stage} | self._apart(request), Ours)
+            low |= {"stage": self.stage} | self._apart(request)
+            frame = frames.pack(low, Ours)
+            if self._memory is not None:
+                frame = frames.pack(low | {"ballast": ballast_for(len(frame))}, Ours)
             try:
                 answer = self._converse(frame) if self._memory is None else self._converse_capped(frame)
                 outcome = self._outcome(request, low["args"], answer)
@@ -182,7 +185,7 @@ class RemoteStudent(Student):
         self._process.send(frame, deadline)
         if self._process.receive(deadline) != {"say": "apart"}:
             raise self._process.die("killed", "it did not start a child for this call")
-        with capped(self._process, self._memory, self._data_before, before):
+        with capped(self._process, self._memory, ballast_for(len(frame)), self._before, before):
             answer = self._converse(frames.pack({"do": "go"}))
         if answer.get("kind") == "memory":
             answer["text"] = f"{answer.get('text')} {self._memory / MIB:.0f} MiB are there for this call."
@@ -227,7 +230,7 @@ class RemoteStudent(Student):
                 self._process = self._start()
             try:
                 self._process.wait_until_ready()
-                self._data_before = data_of(self._process)
+                self._before = sizes_of(self._process)
             except Died as died:               # nothing of the student's has run: this is ours to mend
                 self._end()
                 raise CourseError(died.text) from None

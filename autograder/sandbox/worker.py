@@ -8,6 +8,7 @@ Nothing here protects anything once student code runs: it shares this process an
 is taken as hostile on the other side; the walls are the kernel's. This module only has to be right for honest work.
 """
 import json
+import mmap
 import os
 import resource
 import signal
@@ -99,11 +100,17 @@ class Worker:
         """Answer in a child, which takes what it breaks with it; with "cap", within that much memory."""
         child = os.fork()
         if child == 0:
-            if request.get("cap") is not None:
-                set_cap(request["cap"])
-                self.send({"say": "apart"})
-                self.receive()          # until the checker has looked at it
-            self.answer(request)
+            try:
+                if request.get("cap") is not None:
+                    ballast = mmap.mmap(-1, request["ballast"])    # room for the answer, given back before it is written
+                    self.executor.packed, self.executor.after_run = None, ballast.close
+                    set_cap(request["cap"])
+                    self.send({"say": "apart"})
+                    self.receive()          # until the checker has looked at it
+                self.answer(request)
+            except MemoryError:
+                self.send({"say": "error", "kind": "memory", "text": f"`{request['label']}` left no memory for its answer."}
+                          | self._printed())
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status != 0:
