@@ -17,20 +17,24 @@ from tqdm import tqdm
 
 from reference_impl import corpora
 from reference_impl.corpora.cache import cache_dir, read_json, write_json, written_whole
-from reference_impl.embeddings import cbow, counts, glove, history, skipgram, vocabulary, windows
+from reference_impl.embeddings import cbow, counts, glove, history, skipgram, subwords, vocabulary, windows
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
 
 CORPUS = "oewn_glosses"
 MIN_COUNT = 2
 
+# Equal conditions: one text, one window, one length, as many passes, and frequent words thinned alike where text is read
+# more than once. SVD needs no thinning, since PPMI takes chance out; near neighbours count more in all but SVD: word2vec
+# draws a smaller window now and then, GloVe adds 1/d. The learning rates are each method's own.
+_COMMON = {"window": 10, "dim": 100}
+_LEARNED = {**_COMMON, "threshold": 1e-3, "epochs": 8, "seed": 1}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "svd": {"window": 10, "dim": 100, "power": 0.5, "smoothing": 0.75},
-    "skipgram": {"window": 10, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.05, "seed": 1},
-    "cbow": {"window": 5, "dim": 100, "negatives": 5, "epochs": 8, "learning_rate": 0.2, "seed": 1},
-    # So small a text has few counts above 1, and most of those with "the" and "of": frequent words are thinned first.
-    "glove": {"window": 10, "weighting": "flat", "threshold": 1e-4, "dim": 100, "x_max": 10.0, "epochs": 10,
-              "learning_rate": 0.05, "seed": 1},
+    "svd": {**_COMMON, "power": 0.5, "smoothing": 0.75},
+    "skipgram": {**_LEARNED, "negatives": 5, "learning_rate": 0.05},
+    "cbow": {**_LEARNED, "negatives": 5, "learning_rate": 0.2},
+    "glove": {**_LEARNED, "weighting": "harmonic", "x_max": 10.0, "learning_rate": 0.05},
+    "subwords": {**_LEARNED, "negatives": 5, "learning_rate": 0.05, "shortest": 3, "longest": 6, "buckets": 50_000},
 }
 
 # The modules whose code decides about the vectors of a method.
@@ -39,11 +43,12 @@ _MODULES = {
     "skipgram": (vocabulary, windows, skipgram, history),
     "cbow": (vocabulary, windows, skipgram, cbow),
     "glove": (vocabulary, windows, skipgram, counts, glove),
+    "subwords": (vocabulary, windows, skipgram, subwords),
 }
 
 
 def trained(method: str, progress: bool = True) -> Vectors:
-    """The vectors of one method, "svd", "skipgram", "cbow" or "glove": from the cache, or trained now and kept."""
+    """The vectors of one method, a key of SETTINGS: from the cache, or trained now and kept."""
     if method not in SETTINGS:
         raise ValueError(f"there is no method {method!r}; there are: {', '.join(SETTINGS)}")
     file = trained_path(method)
@@ -64,6 +69,16 @@ def trained_history(method: str = "skipgram", progress: bool = True) -> dict[str
         trained_path(method).unlink(missing_ok=True)
         trained(method, progress)
     return read_json(file)
+
+
+def trained_subwords(progress: bool = True) -> subwords.SubwordVectors:
+    """The pieces behind `trained("subwords")`, which give a vector to words that were never seen as well."""
+    file = trained_path("subwords").with_suffix(".pieces.safetensors")
+    if not file.is_file():
+        # They are kept during the training, so that vectors without them are trained again.
+        trained_path("subwords").unlink(missing_ok=True)
+        trained("subwords", progress)
+    return subwords.SubwordVectors.load(file)
 
 
 def trained_path(method: str) -> Path:
@@ -106,6 +121,11 @@ def _train(method: str, progress: bool) -> Vectors:
             return vectors
         if method == "cbow":
             return cbow.train_cbow(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+        if method == "subwords":
+            pieces = subwords.train_subwords(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+            with written_whole(trained_path(method).with_suffix(".pieces.safetensors")) as temporary:
+                pieces.save(temporary)
+            return pieces.vectors()
         if method == "glove":
             keep = skipgram.keep_probability(torch.from_numpy(words.counts), settings.pop("threshold"), released=True)
             thinned = windows.subsample(sentences, keep, torch.Generator().manual_seed(settings["seed"]))

@@ -23,7 +23,7 @@ def small(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("method", ["svd", "skipgram", "cbow", "glove"])
+@pytest.mark.parametrize("method", ["svd", "skipgram", "cbow", "glove", "subwords"])
 def test_a_method_is_trained_once_and_then_read(small, method, capsys):
     first = trained(method)
     written = trained_path(method).stat().st_mtime_ns
@@ -53,8 +53,8 @@ def test_rewording_a_comment_keeps_the_vectors_and_changing_the_code_does_not():
     assert module._code(one) != module._code(one.replace("+ 1", "+ 2"))
 
 
-def test_an_unknown_method_lists_the_four():
-    with pytest.raises(ValueError, match="there are: svd, skipgram, cbow, glove"):
+def test_an_unknown_method_lists_those_there_are():
+    with pytest.raises(ValueError, match="there are: svd, skipgram, cbow, glove, subwords"):
         trained("elmo")
 
 

@@ -1,0 +1,198 @@
+"""Every figure in the prose of a page has something behind it.
+
+A sentence that names a number, a share, a comparison or a trend passes if one of these stands behind it:
+
+- a claim: `claim("...", condition)` in a cell of the page quotes it, or a part of it (`course.book.claims`);
+- a computed value: the sentence holds `{glue:text}` or `{counted}`;
+- a source: the sentence cites;
+- the page's own choice: the paragraph stands below a comment line `% given`, or `% given: WORDS` for the sentences
+  with these words. Use it for what a worked case sets, for names and for definitions, never for what was found out.
+
+The converse holds too: a claim that quotes nothing of its page is a finding, so the two cannot drift apart.
+
+Read are paragraphs, list items, admonitions, tables, and the captions and texts of figures in code cells. Not read:
+headings, code, quizzes, and pages whose front matter says `prose: unchecked`.
+"""
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NUMBERS = ("eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
+           "seventy eighty ninety hundred thousand million billion dozen").split()
+NAMES = re.compile(r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
+                   r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
+                   r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b")
+FIGURE = re.compile(
+    r"(?<![\w.])[-−]?\d[\d,.]*\s?%?"
+    rf"|\b(?:{'|'.join(NUMBERS)})s?\b"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|many) times\b"
+    r"|\b(?:most|mostly|fewer|fewest|majority|half|halves|twice|thirds?|quarters?|hardly any|nearly all|none of|"
+    r"almost (?:all|every|none|no))\b"
+    r"|\b(?!rather|other|whether)(?:\w+er|more|less|worse) than\b"
+    r"|\b(?:comes?|came|stands?|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
+    r"|\b(?:rises?|rising|falls?|falling|grows?|shrinks?|doubles|doubling)\b", re.I)
+SUPPORTED = re.compile(r"\{glue(?::\w+)?\}`|\{counted\}`|\{cite(?::\w+)?\}`|\{\u2026\}")
+SENTENCE = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*$]*[A-Z$*\"(])")
+ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
+
+
+@dataclass
+class Paragraph:
+    """One paragraph, list item, table or caption: its text on one line, where it begins, and what was declared given."""
+    text: str
+    line: int
+    given: str | None = None  # "" covers all of it, other text the sentences that hold it
+
+
+@dataclass
+class Page:
+    """What the rule needs of one page."""
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    claims: list[tuple[str, int]] = field(default_factory=list)
+    checked: bool = True
+
+
+def prose_findings(book: Path) -> list[str]:
+    """For each page below `book`, its sentences with a figure and nothing behind it, and its claims without a sentence."""
+    return [finding for path in sorted(book.rglob("*.md")) if not {"_ext", "_build", "assets"} & set(path.parts)
+            for finding in findings_of(path.read_text(encoding="utf-8"), path.relative_to(book.parent).as_posix())]
+
+
+def findings_of(text: str, name: str) -> list[str]:
+    """The findings of one page, each with its file, line, the sentence and the remedy."""
+    page = read(text)
+    if not page.checked:
+        return []
+    found, quotes = [], [(plain(quote), line) for quote, line in page.claims]
+    whole = [plain(paragraph.text) for paragraph in page.paragraphs]
+    for quote, line in quotes:
+        if not any(quote in text for text in whole):
+            found.append(f"{name}:{line}: the claim {quote!r} is not what the page says; quote its words")
+    for paragraph, text in zip(page.paragraphs, whole):
+        for start, sentence in _sentences(text):
+            figure = FIGURE.search(NAMES.sub("\u00b7", ROLE.sub("", _without_code(sentence))))
+            if figure is None or SUPPORTED.search(sentence) or _is_given(paragraph, sentence):
+                continue
+            spans = [(at, at + len(quote)) for quote, _ in quotes for at in _places(text, quote)]
+            if any(first < start + len(sentence) and start < last for first, last in spans):
+                continue
+            found.append(f"{name}:{paragraph.line}: {figure[0].strip()!r} has nothing behind it in {sentence!r}: "
+                         "add claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph")
+    return found
+
+
+def read(text: str) -> Page:
+    """The paragraphs and claims of a page in MyST Markdown."""
+    page = Page()
+    lines = text.split("\n")
+    at = 0
+    if lines[0] == "---":
+        at = lines.index("---", 1) + 1
+        page.checked = "prose: unchecked" not in lines[:at]
+    block, given, started = [], None, at
+
+    def close():
+        nonlocal block, given
+        if block:
+            page.paragraphs.append(Paragraph(" ".join(part.strip() for part in block), started, given))
+            block, given = [], None
+
+    while at < len(lines):
+        line = lines[at]
+        fence = re.match(r"\s*(`{3,})(.*)$", line)
+        if fence:
+            close()
+            end = next(k for k in range(at + 1, len(lines) + 1) if k == len(lines) or lines[k].strip() == fence[1])
+            if fence[2].startswith("{code-cell}"):
+                _read_cell(page, lines[at + 1:end], at + 2)
+            at = end + 1
+            continue
+        comment = re.match(r"%\s*given(?::\s*(.+))?$", line)
+        if comment:
+            close()
+            given = plain(comment[1] or "")
+        elif not line.strip() or line.startswith(("#", "%", ":::", "(")) and not line.startswith("(*"):
+            if block and _in_display(block):
+                block.append(line)
+            else:
+                close()
+        elif re.match(r":[\w-]+:", line):
+            pass  # an option of a directive
+        else:
+            item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line)
+            if (item or line.startswith(">")) and not (block and _in_display(block)) or (
+                    block and line.startswith("|") != block[-1].startswith("|")):
+                kept = given
+                close()
+                given = kept if item or line.startswith(">") else given
+            if not block:
+                started = at + 1
+            block.append(re.sub(r"^\s*(?:[-*]|\d+\.|>)\s+", "", line) if item or line.startswith(">") else line)
+        at += 1
+    close()
+    return page
+
+
+def _in_display(block):
+    return sum(part.count("$$") for part in block) % 2 == 1
+
+
+def _read_cell(page, lines, first):
+    """Claims, and the captions and texts of figures, from one code cell."""
+    start = 0
+    if lines and lines[0] == "---":
+        start = lines.index("---", 1) + 1
+    while start < len(lines) and re.match(r":[\w-]+:", lines[start]):
+        start += 1
+    source = "\n".join("pass" if re.match(r"\s*[%!]", line) else line for line in lines[start:])
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        line = first + start + node.lineno - 1
+        if getattr(node.func, "id", None) == "claim" and node.args:
+            quote = node.args[0]
+            page.claims.append((quote.value if isinstance(quote, ast.Constant) else ast.unparse(quote), line))
+        for keyword in node.keywords:
+            if keyword.arg in ("caption", "alt"):
+                page.paragraphs.append(Paragraph(_literal(keyword.value), line))
+
+
+def _literal(node):
+    """The text of a string or f-string, a computed part shown as {…}."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_literal(part) for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return _literal(node.left) + _literal(node.right)
+    return "{\u2026}"
+
+
+def plain(text: str) -> str:
+    """Text without emphasis, links' targets and line breaks: what a claim and its sentence are compared by."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    pieces = re.split(r"(\$[^$]*\$|`[^`]*`)", " ".join(text.split()))
+    return "".join(piece if k % 2 else re.sub(r"\*+|(?<!\w)_|_(?!\w)", "", piece) for k, piece in enumerate(pieces))
+
+
+def _without_code(sentence):
+    return re.sub(r"(?<![}\w])`[^`]*`", "", sentence)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for gap in SENTENCE.finditer(text):
+        yield start, text[start:gap.start()].strip()
+        start = gap.end()
+    if text[start:].strip():
+        yield start, text[start:].strip()
+
+
+def _places(text, quote):
+    return [match.start() for match in re.finditer(re.escape(quote), text)] if quote else []
+
+
+def _is_given(paragraph, sentence):
+    return paragraph.given is not None and paragraph.given in sentence
