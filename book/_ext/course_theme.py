@@ -34,6 +34,8 @@ KEEP = {  # file name -> is it wanted on this page?
     "_static/mathjax/tex-svg.js": lambda body: 'class="math' in body or "glossary.html#term-" in body,
     "_static/palette.css": lambda body: True,
     "_static/course.css": lambda body: True,
+    "_static/predict.js": lambda body: "data-w2s-predict" in body,
+    "_static/predict.css": lambda body: "data-w2s-predict" in body,
     "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,
     "_static/sphinx-design.min.css": lambda body: "sd-" in body,
 }

@@ -24,14 +24,16 @@ NUMBERS = ("eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen n
 NAMES = re.compile(r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
                    r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
                    r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b")
+MATH = re.compile(r"\$\$.*?\$\$|\$[^$]*\$")
+RESULT = re.compile(r"(?:=|\\approx|\\leq?|\\geq?|<|>)\s*\\?[,;! ]*[-−]?(?:\\(?:log|sqrt|t?frac)\s*\{?)?\(?\d")
 FIGURE = re.compile(
     r"(?<![\w.])[-−]?\d[\d,.]*\s?%?"
     rf"|\b(?:{'|'.join(NUMBERS)})s?\b"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|many) times\b"
-    r"|\b(?:most|mostly|fewer|fewest|majority|half|halves|twice|thirds?|quarters?|hardly any|nearly all|none of|"
+    r"|\b(?:(?<!at )most|mostly|fewer|fewest|majority|half|halves|twice|(?:one|a|two|first|last) thirds?|(?:one|a|three) quarters?|hardly any|nearly all|none of|"
     r"almost (?:all|every|none|no))\b"
     r"|\b(?!rather|other|whether)(?:\w+er|more|less|worse) than\b"
-    r"|\b(?:comes?|came|stands?|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
+    r"|\b(?:comes?|came|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
     r"|\b(?:rises?|rising|falls?|falling|grows?|shrinks?|doubles|doubling)\b", re.I)
 SUPPORTED = re.compile(r"\{glue(?::\w+)?\}`|\{counted\}`|\{cite(?::\w+)?\}`|\{\u2026\}")
 SENTENCE = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*$]*[A-Z$*\"(])")
@@ -72,13 +74,13 @@ def findings_of(text: str, name: str) -> list[str]:
             found.append(f"{name}:{line}: the claim {quote!r} is not what the page says; quote its words")
     for paragraph, text in zip(page.paragraphs, whole):
         for start, sentence in _sentences(text):
-            figure = FIGURE.search(NAMES.sub("\u00b7", ROLE.sub("", _without_code(sentence))))
+            figure = _figure(sentence)
             if figure is None or SUPPORTED.search(sentence) or _is_given(paragraph, sentence):
                 continue
             spans = [(at, at + len(quote)) for quote, _ in quotes for at in _places(text, quote)]
             if any(first < start + len(sentence) and start < last for first, last in spans):
                 continue
-            found.append(f"{name}:{paragraph.line}: {figure[0].strip()!r} has nothing behind it in {sentence!r}: "
+            found.append(f"{name}:{paragraph.line}: {figure!r} has nothing behind it in {sentence!r}: "
                          "add claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph")
     return found
 
@@ -173,8 +175,15 @@ def _literal(node):
 def plain(text: str) -> str:
     """Text without emphasis, links' targets and line breaks: what a claim and its sentence are compared by."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    pieces = re.split(r"(\$[^$]*\$|`[^`]*`)", " ".join(text.split()))
+    pieces = re.split(r"(\$\$.*?\$\$|\$[^$]*\$|`[^`]*`)", " ".join(text.split()))
     return "".join(piece if k % 2 else re.sub(r"\*+|(?<!\w)_|_(?!\w)", "", piece) for k, piece in enumerate(pieces))
+
+
+def _figure(sentence: str) -> str | None:
+    """The first figure of a sentence: in its words, or a number that a formula in it comes to."""
+    words = NAMES.sub("\u00b7", ROLE.sub("", MATH.sub(" \u00b7 ", _without_code(sentence))))
+    found = FIGURE.search(words) or next(filter(None, map(RESULT.search, MATH.findall(sentence))), None)
+    return found and found[0].strip()
 
 
 def _without_code(sentence):
