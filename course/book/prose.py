@@ -25,7 +25,9 @@ NAMES = re.compile(r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos
                    r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
                    r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b")
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$]*\$")
-RESULT = re.compile(r"(?:=|\\approx|\\leq?|\\geq?|<|>)\s*\\?[,;! ]*[-−]?(?:\\(?:log|sqrt|t?frac)\s*\{?)?\(?\d")
+INDEX = re.compile(r"[_^]\{[^{}]*\}")  # sub- and superscripts: where a sum begins is no result
+RESULT = re.compile(r"(?:=|\\approx|\\leq?|\\geq?|<|>)\s*(?:\\[,;! ]\s*)*[-−]?"
+                    r"(?:\\t?frac\{\d+\}\{\d+\}|(?:\\(?:log|sqrt)\s*\{?|\()?\d)")
 FIGURE = re.compile(
     r"(?<![\w.])[-−]?\d[\d,.]*\s?%?"
     rf"|\b(?:{'|'.join(NUMBERS)})s?\b"
@@ -182,7 +184,7 @@ def plain(text: str) -> str:
 def _figure(sentence: str) -> str | None:
     """The first figure of a sentence: in its words, or a number that a formula in it comes to."""
     words = NAMES.sub("\u00b7", ROLE.sub("", MATH.sub(" \u00b7 ", _without_code(sentence))))
-    found = FIGURE.search(words) or next(filter(None, map(RESULT.search, MATH.findall(sentence))), None)
+    found = FIGURE.search(words) or next(filter(None, (RESULT.search(INDEX.sub("", formula)) for formula in MATH.findall(sentence))), None)
     return found and found[0].strip()
 
 
@@ -191,8 +193,8 @@ def _without_code(sentence):
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for gap in SENTENCE.finditer(text):
+    start, whole = 0, MATH.sub(lambda formula: "X" * len(formula[0]), text)  # a formula's stops end no sentence
+    for gap in SENTENCE.finditer(whole):
         yield start, text[start:gap.start()].strip()
         start = gap.end()
     if text[start:].strip():

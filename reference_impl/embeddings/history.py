@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from reference_impl.embeddings.skipgram import Step
 from reference_impl.embeddings.vocabulary import Vocabulary
@@ -25,45 +26,61 @@ WORDS = ("bank", "river", "shore", "water", "lake", "sea", "ocean", "coast", "st
 class Recorder:
     """Pass it as `observe` to a training, then ask `film()` for the snapshots as plain JSON values."""
 
-    def __init__(self, vocabulary: Vocabulary, words: Sequence[str] = WORDS, snapshots: int = 20, examples: int = 6):
+    def __init__(self, vocabulary: Vocabulary, words: Sequence[str] = WORDS, snapshots: int = 20, examples: int = 5,
+                 negatives: int = 5):
         self.vocabulary = vocabulary
         self.words = [word for word in words if word in vocabulary]
         self.rows = torch.tensor([vocabulary.index[word] for word in self.words])
-        self.snapshots, self.examples = snapshots, examples
+        self.snapshots, self.examples, self.negatives = snapshots, examples, negatives
         self.taken: list[dict[str, Any]] = []
-        self.tables = None
+        self.last: Step | None = None
 
     def __call__(self, step: Step) -> None:
-        """Take a picture when the next one is due."""
-        self.tables = step.tables
-        if step.done >= len(self.taken) / self.snapshots:
-            self.taken.append({"done": step.done, "vectors": step.tables.input[self.rows].clone(),
-                               "pairs": self._pairs(step), "negatives": self._names(step.negatives[:self.examples])})
+        """Take a picture when the next one is due: at the first block that learns something about a chosen word."""
+        self.last = step
+        place = len(self.taken)
+        if step.done >= place / self.snapshots:
+            example = self._example(step)
+            if example["center"] or step.done >= (place + 1) / self.snapshots:
+                self.taken.append({**self._frame(step), **example})
 
     def film(self) -> dict[str, Any]:
-        """{"words": [...], "snapshots": [{"done", "positions", "pairs", "negatives"}]}, the last at the end.
+        """{"words", "dim", "snapshots": [{"done", "loss", "positions", "center", "contexts", "negatives"}]}, the last at the end.
 
-        `positions[i]` are x and y of `words[i]`; `pairs` are some (centre, context) pairs and `negatives` some noise
-        words of the block that was learnt from at that moment.
+        `positions[i]` are x and y of `words[i]`; `center`, `contexts` and `negatives` are an example of what was learnt
+        from at that moment: a chosen word, its neighbours in the text, and the first noise words as they were drawn.
         """
-        if self.tables is None:
+        if self.last is None:
             raise ValueError("nothing was recorded: pass the recorder as `observe` to a training first")
-        final = self.tables.input[self.rows]
-        middle, axes = principal_axes(final)
-        frames = [*self.taken, {"done": 1.0, "vectors": final, "pairs": [], "negatives": []}]
+        frames = [*self.taken, {**self._frame(self.last), **self._example(self.last), "done": 1.0}]
+        middle, axes = principal_axes(frames[-1]["vectors"])
         snapshots = []
         for frame in frames:
-            positions = (frame["vectors"] - middle) @ axes  # (N, 2)
-            snapshots.append({"done": round(frame["done"], 4), "pairs": frame["pairs"], "negatives": frame["negatives"],
-                              "positions": [[round(x, 4) for x in row] for row in positions.tolist()]})
-        return {"words": self.words, "snapshots": snapshots}
+            positions = (frame.pop("vectors") - middle) @ axes  # (N, 2)
+            snapshots.append({**frame, "positions": [[round(x, 4) for x in row] for row in positions.tolist()]})
+        return {"words": self.words, "dim": self.last.tables.input.shape[1], "snapshots": snapshots}
 
-    def _pairs(self, step: Step) -> list[list[str]]:
+    def _frame(self, step: Step) -> dict[str, Any]:
+        return {"done": round(step.done, 4), "loss": round(self._loss(step), 4),
+                "vectors": step.tables.input[self.rows].clone()}
+
+    def _loss(self, step: Step) -> float:
+        """The loss of the block's pairs as it stands now, each pair with the block's shared noise words."""
         row, i, j = step.block.mask.nonzero(as_tuple=True)
-        some = torch.linspace(0, len(row) - 1, min(self.examples, len(row))).long()
-        row, i, j = row[some], i[some], j[some]
-        centers, contexts = self._names(step.block.words[row, i]), self._names(step.block.words[row, j])
-        return [list(pair) for pair in zip(centers, contexts, strict=True)]
+        center = step.tables.input[step.block.words[row, i]]  # (P, D)
+        met = softplus(-(center * step.tables.output[step.block.words[row, j]]).sum(1))
+        drawn = softplus(center @ step.tables.output[step.negatives].T).mean(1)
+        return float((met + self.negatives * drawn).mean()) if len(row) else 0.0
+
+    def _example(self, step: Step) -> dict[str, Any]:
+        chosen = torch.isin(step.block.words, self.rows) & step.block.mask.any(2)
+        drawn = self._names(step.negatives[:self.examples])
+        for row, place in chosen.nonzero().tolist():
+            near = step.block.words[row][step.block.mask[row, place]]
+            if bool(torch.isin(near, self.rows).any()):
+                return {"center": self._names(step.block.words[row, place, None])[0], "contexts": self._names(near),
+                        "negatives": drawn}
+        return {"center": "", "contexts": [], "negatives": drawn}
 
     def _names(self, ids: Tensor) -> list[str]:
         return [self.vocabulary.words[i] for i in ids.tolist()]

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 # The ids of one sentence: an array, or any sequence of numbers.
-Sentence = Int[np.ndarray, "N"] | Sequence[int]
+Sentence = Int[np.ndarray, " _"] | Sequence[int]
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
@@ -53,7 +53,7 @@ class Vocabulary:
         return word in self.index
 
 
-def encode(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> list[Int[np.ndarray, "N"]]:
+def encode(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> list[Int[np.ndarray, " _"]]:
     """Each tokenized sentence as an array of ids. Words outside the vocabulary are dropped, and neighbours close up."""
     index = vocabulary.index
     return [np.array([index[word] for word in sentence if word in index], dtype=np.int64) for sentence in sentences]

@@ -32,7 +32,7 @@ def pairs_plain(sentence: Sentence, radius: Sequence[int]) -> list[tuple[int, in
 
 
 def subsample(sentences: Sequence[Sentence], keep: Float[Tensor, "V"],
-              generator: torch.Generator) -> list[Int[np.ndarray, "N"]]:
+              generator: torch.Generator) -> list[Int[np.ndarray, " _"]]:
     """Keep each occurrence of word w with probability keep[w]; what stays closes up, so that windows reach farther."""
     ids, sentence_of = flatten(sentences)
     kept = torch.rand(len(ids), generator=generator, dtype=torch.float64).numpy() < keep.numpy()[ids]
