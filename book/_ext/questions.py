@@ -97,11 +97,14 @@ class Flashcards(_FromFile):
                     '<div class="w2s-cards-bar" hidden><button type="button" class="w2s-shuffle">Shuffle</button> '
                     '<button type="button" class="w2s-hide">Close all</button> '
                     '<span class="w2s-cards-text" role="status"></span></div><ul class="w2s-deck">')]
+        number = questions.chapter
+        chapter = f' data-chapter="{number}"' if number else ""
+        label = f'<p class="w2s-card-chapter">Chapter {number}</p>' if number else ""
         for card in self.chosen(questions.flashcards, "flashcard"):
-            out += [_raw(f'<li data-id="{card.id}"><details class="w2s-card"><summary><span '
+            out += [_raw(f'<li data-id="{card.id}"{chapter}><details class="w2s-card"><summary><span '
                          'class="w2s-front">'), *self.inline(card.front),
                     _raw('</span></summary><div class="w2s-back">'), *self.inline(card.back),
-                    _raw('<div class="w2s-known" hidden><button type="button" aria-pressed="false">I knew it</button>'
+                    _raw(label + '<div class="w2s-known" hidden><button type="button" aria-pressed="false">I knew it</button>'
                          "</div></div></details></li>")]
         out.append(_raw("</ul></div>"))
         return out

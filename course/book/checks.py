@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from course.book.prose import prose_findings
+
 LOADED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"),
           ("audio", "src"), ("embed", "src"), ("object", "data"), ("form", "action"), ("image", "href"), ("use", "href")}
 REMOTE = re.compile(r"^\s*(?:https?:|wss?:|//)", re.I)
@@ -227,9 +229,9 @@ def _shown_lines(path):
 
 
 def check_sources(root: Path) -> list[str]:
-    """Findings that need no build: the configuration and the table of contents."""
+    """Findings that need no build: the configuration, the table of contents, and figures in prose without support."""
     config = root / "_config.yml"
-    return unknown_keys(config) + orphans(root / "book", config)
+    return unknown_keys(config) + orphans(root / "book", config) + prose_findings(root / "book")
 
 
 def check_output(root: Path, html: Path) -> list[str]:

@@ -53,9 +53,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Questions:
-    """Everything in one questions file."""
+    """Everything in one questions file; `chapter` is the number at the head of its folder's name, None elsewhere."""
     quiz: tuple[Question, ...]
     flashcards: tuple[Card, ...]
+    chapter: int | None = None
 
 
 def load_questions(path: str | Path) -> Questions:
@@ -77,7 +78,8 @@ def load_questions(path: str | Path) -> Questions:
         if entry.id in seen:
             raise QuestionError(f"{path}: the id {entry.id!r} is used twice; give each entry its own")
         seen.add(entry.id)
-    return Questions(quiz, cards)
+    folder = re.match(r"(\d+)-", path.resolve().parent.name)
+    return Questions(quiz, cards, int(folder[1]) if folder else None)
 
 
 def _question(path, number, entry):

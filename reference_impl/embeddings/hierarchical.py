@@ -55,11 +55,8 @@ def huffman_tree(counts: Int[Tensor, "V"]) -> Tree:
             place = parent[place]
         paths.append(path[::-1])  # the walk starts at the root
     longest = max(map(len, paths))
-    nodes = torch.zeros(size, longest, dtype=torch.long)
-    right = torch.zeros(size, longest, dtype=torch.bool)
-    for word, path in enumerate(paths):
-        nodes[word, :len(path)] = torch.tensor([node for node, _ in path])
-        right[word, :len(path)] = torch.tensor([turn for _, turn in path])
+    nodes = torch.tensor([[node for node, _ in path] + [0] * (longest - len(path)) for path in paths])
+    right = torch.tensor([[turn for _, turn in path] + [False] * (longest - len(path)) for path in paths])
     present = torch.arange(longest) < torch.tensor([len(path) for path in paths])[:, None]
     return Tree(nodes, right, present)
 

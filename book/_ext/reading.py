@@ -1,0 +1,48 @@
+"""Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at the head of each page.
+
+    {minutes}`counting`           minutes of the page beside this one
+    {counted}`exercises 01`       see course/book/reading.py
+"""
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
+
+from course.book import reading
+
+
+class Minutes(SphinxRole):
+    """{minutes}`PAGE`: how long that page takes, PAGE relative to this one, without its ending."""
+
+    def run(self):
+        page = (Path(self.env.doc2path(self.env.docname)).parent / f"{self.text}.md").resolve()
+        if not page.exists():
+            return [], [self.inliner.reporter.error(f"{{minutes}}: there is no page {self.text!r} here", line=self.lineno)]
+        self.env.note_dependency(str(page))
+        return [nodes.Text(str(reading.minutes(page)))], []
+
+
+class Counted(SphinxRole):
+    """{counted}`WHAT`: a number of the course."""
+
+    def run(self):
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        try:
+            return [nodes.Text(f"{reading.counted(self.text, folder):g}")], []
+        except (ValueError, KeyError) as error:
+            return [], [self.inliner.reporter.error(f"{{counted}}: {error}", line=self.lineno)]
+
+
+def say_minutes(app, pagename, templatename, context, doctree):
+    """Put the computed minutes where the theme looks for them."""
+    source = Path(app.srcdir, f"{pagename}.md")
+    if doctree is not None and source.exists() and reading.amounts(source)["word"] > 100:
+        context["meta"] = {**(context.get("meta") or {}), "minutes": reading.minutes(source)}
+
+
+def setup(app):
+    """Register the roles and the event."""
+    app.add_role("minutes", Minutes())
+    app.add_role("counted", Counted())
+    app.connect("html-page-context", say_minutes)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
