@@ -50,16 +50,12 @@ def bucket(run: str, buckets: int) -> int:
 
 
 class SubwordVectors:
-    """A table with a row for each word of the vocabulary and, behind them, a row for each bucket."""
+    """A table with a row for each word of the vocabulary and, behind them, a row for each of the `buckets`."""
 
     def __init__(self, words: Sequence[str], table: Float[Tensor, "N D"], shortest: int = 3, longest: int = 6):
         self.words, self.table, self.shortest, self.longest = list(words), table, shortest, longest
         self.index = {word: i for i, word in enumerate(self.words)}
-
-    @property
-    def buckets(self) -> int:
-        """How many rows there are for runs of letters."""
-        return len(self.table) - len(self.words)
+        self.buckets = table.shape[0] - len(self.words)
 
     def rows(self, word: str) -> list[int]:
         """The rows whose mean is the word's vector: its own, if it has one, and those of its runs of letters."""

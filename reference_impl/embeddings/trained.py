@@ -101,9 +101,14 @@ def _key(method: str) -> str:
 
 
 def _code(source: str) -> str:
-    """What a module does, without comments, docstrings and layout: rewording one must not train everything anew."""
+    """What a module does, without comments, docstrings, shapes and layout: rewording one must not train everything anew."""
     tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
     for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)

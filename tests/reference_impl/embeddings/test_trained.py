@@ -50,6 +50,7 @@ def test_other_settings_are_kept_apart(small, monkeypatch):
 def test_rewording_a_comment_keeps_the_vectors_and_changing_the_code_does_not():
     one = 'def f(x):\n    """What."""\n    return x + 1  # why\n'
     assert module._code(one) == module._code('def f(x):\n    """What else."""\n\n    return x + 1\n')
+    assert module._code(one) == module._code("import math\n" + one.replace("f(x)", "f(x: int) -> float"))
     assert module._code(one) != module._code(one.replace("+ 1", "+ 2"))
 
 
