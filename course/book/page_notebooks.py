@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import yaml
 
+from course.book import reading
+
 DROPPED = {"calibration", "tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
 ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards"}
 LAYOUT = {"div", "grid", "tab-set"}
@@ -168,6 +170,10 @@ class _Page:
             return f"<{name[:3]}>{content}</{name[:3]}>"
         if name in ("doc", "ref", "numref", "eq", "prf:ref", "term", "abbr", "download"):
             return shown if shown != target else self.title(self.source.parent / f"{target}.md") if name == "doc" else shown
+        if name == "minutes":
+            return str(reading.minutes(self.source.parent / f"{content}.md"))
+        if name == "counted":
+            return f"{reading.counted(content, self.source.parent):g}"
         return f"`{content}`"
 
     def link(self, match) -> str:
