@@ -28,7 +28,7 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
 SURE = (("0.5", "a guess"), ("0.8", "fairly sure"), ("0.95", "sure"))
 
 
-class calibration_list(nodes.General, nodes.Element):
+class CalibrationList(nodes.General, nodes.Element):
     """Where the chapter's predictions will be listed, once all pages are read."""
 
 
@@ -67,7 +67,7 @@ class Predict(SphinxDirective):
 
     def _form(self, field, options):
         if options:
-            answer = f'<fieldset><legend class="visually-hidden">Your prediction</legend>' + "".join(
+            answer = '<fieldset><legend class="visually-hidden">Your prediction</legend>' + "".join(
                 f'<label><input type="radio" name="{field}" value="{html.escape(option, quote=True)}" required> '
                 f"{html.escape(option)}</label>" for option in options) + "</fieldset>"
         else:
@@ -84,13 +84,13 @@ class Calibration(SphinxDirective):
     """{calibration}: the chapter's predictions, and how sure and how right the reader was."""
 
     def run(self):
-        return [calibration_list()]
+        return [CalibrationList()]
 
 
 def list_predictions(app, doctree, docname):
     """Put links to all predictions of the folder in the place of {calibration}."""
     folder = docname.rpartition("/")[0]
-    for place in list(doctree.findall(calibration_list)):
+    for place in list(doctree.findall(CalibrationList)):
         rows = []
         every = {**getattr(app.env, "w2s_predictions", {})}
         order = [name for name in _reading_order(app.env) if name in every and name.rpartition("/")[0] == folder]
@@ -146,7 +146,7 @@ def merge(app, env, docnames, other):
 
 def setup(app):
     """Register the directives and what goes with them."""
-    app.add_node(calibration_list)
+    app.add_node(CalibrationList)
     app.add_directive("predict", Predict)
     app.add_directive("calibration", Calibration)
     app.connect("env-purge-doc", forget)

@@ -20,8 +20,15 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from reference_impl.embeddings.skipgram import (Step, Tables, add_rows, block_gradients, keep_probability,
-                                                noise_distribution, sample_noise)
+from reference_impl.embeddings.skipgram import (
+    Step,
+    Tables,
+    add_rows,
+    block_gradients,
+    keep_probability,
+    noise_distribution,
+    sample_noise,
+)
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import walk
@@ -129,12 +136,12 @@ def train_subwords(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim
     return model
 
 
-def _row_lists(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "P"], Int[Tensor, "W1"]]:
+def _row_lists(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "P"], Int[Tensor, " ends"]]:
     """All lists in one tensor, and where each begins; one more start says where the last one ends."""
     return (torch.tensor([row for some in rows for row in some]), torch.tensor([0, *map(len, rows)]).cumsum(0))
 
 
-def _rows_of(words: Int[Tensor, "W"], flat: Int[Tensor, "P"], starts: Int[Tensor, "W1"]
+def _rows_of(words: Int[Tensor, "W"], flat: Int[Tensor, "P"], starts: Int[Tensor, " ends"]
              ) -> tuple[Int[Tensor, "R"], Int[Tensor, "W"], Int[Tensor, "R"]]:
     """The rows of these words one after the other, where each word's begin, and which word each row is for."""
     sizes = starts[words + 1] - starts[words]

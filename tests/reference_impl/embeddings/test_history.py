@@ -15,7 +15,7 @@ SENTENCES = [["bank", "of", "the", "river"], ["money", "in", "the", "bank"], ["r
 @pytest.fixture(scope="module")
 def recorded():
     vocabulary = Vocabulary.from_sentences(SENTENCES)
-    recorder = Recorder(vocabulary, words=("bank", "river", "unknown", "money"), snapshots=5, examples=3)
+    recorder = Recorder(vocabulary, words=("bank", "river", "unknown", "water"), snapshots=5, examples=3)
     vectors = train_skipgram(encode(SENTENCES, vocabulary), vocabulary, dim=6, window=2, epochs=2, threshold=1.0,
                              rows=2, row_length=8, shared_noise=8, observe=recorder)
     return recorder.film(), vectors
@@ -24,7 +24,7 @@ def recorded():
 def test_a_film_is_plain_json_of_the_words_that_have_vectors(recorded):
     film, _ = recorded
     assert json.loads(json.dumps(film)) == film
-    assert film["words"] == ["bank", "river", "money"]
+    assert film["words"] == ["bank", "river", "water"]
 
 
 def test_snapshots_are_spread_over_the_training_and_the_last_is_the_end(recorded):
@@ -47,7 +47,7 @@ def test_an_example_is_a_chosen_word_and_its_neighbours_in_the_text(recorded):
     found = [snapshot for snapshot in recorded[0]["snapshots"] if snapshot["center"]]
     assert len(found) >= 2
     for snapshot in found:
-        assert snapshot["center"] in ("bank", "river", "money")
+        assert snapshot["center"] in ("bank", "river", "water")
         assert {(snapshot["center"], near) for near in snapshot["contexts"]} <= together and snapshot["contexts"]
         assert len(snapshot["negatives"]) == 3
 

@@ -6,8 +6,13 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from reference_impl.embeddings.hierarchical import (hierarchical_gradients, hierarchical_loss, huffman_tree, mean_path,
-                                                    path_log_probability)
+from reference_impl.embeddings.hierarchical import (
+    hierarchical_gradients,
+    hierarchical_loss,
+    huffman_tree,
+    mean_path,
+    path_log_probability,
+)
 from reference_impl.embeddings.softmax import softmax, softmax_gradients, softmax_loss
 
 

@@ -3,10 +3,9 @@ import numpy as np
 import pytest
 import torch
 
-from reference_impl import corpora
 from reference_impl.embeddings.subwords import SubwordVectors, bucket, ngrams, train_subwords
 from reference_impl.embeddings.vectors import Vectors
-from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
+from reference_impl.embeddings.vocabulary import Vocabulary, encode
 
 WORDS = ["where", "her", "a", "of", "bank", "riverbanks", "naïve", "straße", "東京タワー"]
 
