@@ -35,17 +35,23 @@ OF_A_CLASS = Bounds(members=50_000, directory=64 * 2**20, unpacked=2**40, zip64=
 
 @dataclass(frozen=True)
 class Member:
-    """One file of a zip: its parts as a path, whether they lead out of the zip, and the name that the zip has for it."""
+    """One file of a zip: its parts as a path, the name that the zip has for it, and whether the path leads out of it.
+
+    folder: it is an entry for a folder, and there is nothing in it.
+    """
 
     parts: tuple[str, ...]
     key: str
     outside: bool
+    folder: bool = False
 
 
 def list_members(source: Path | bytes, name: str, bounds: Bounds = OF_A_STUDENT) -> list[Member]:
-    """The files of a zip, in its order. `name` is for the sentence. Raises IntakeError."""
+    """The files and the empty folders of a zip, in its order. `name` is for the sentence. Raises IntakeError."""
     with _opened(source, name, bounds) as archive:
-        return [_member(info) for info in archive.infolist() if not info.is_dir()]
+        members = [_member(info) for info in archive.infolist()]
+    filled = {one.parts[:depth] for one in members for depth in range(1, len(one.parts))}
+    return [one for one in members if not (one.folder and one.parts in filled)]
 
 
 def read_member(source: Path | bytes, name: str, key: str, bounds: Bounds = OF_A_STUDENT,
@@ -117,7 +123,7 @@ def _member(info: zipfile.ZipInfo) -> Member:
             text = info.filename
     parts = PurePosixPath(text.replace("\\", "/")).parts
     outside = not parts or ".." in parts or parts[0] == "/" or parts[0][1:2] == ":"
-    return Member(parts, info.filename, outside)
+    return Member(parts, info.filename, outside, info.is_dir())
 
 
 def _words(error: Exception) -> str:

@@ -32,15 +32,11 @@ def write_whole(path: Path, data: bytes | str) -> None:
     """Write the file beside its place and move it there, so that a kill leaves the old one. Raises MachineError."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, fresh = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
-            os.chmod(fresh, 0o644)
-            os.replace(fresh, path)
-        except BaseException:
-            Path(fresh).unlink(missing_ok=True)
-            raise
+        fresh = path.parent / f".{path.name}.new"      # one name: what a kill leaves, the next run writes over
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        with open(descriptor, "wb") as file:
+            file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
+        os.replace(fresh, path)
 
 
 def tells_case_apart(folder: Path) -> bool:

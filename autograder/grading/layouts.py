@@ -19,8 +19,14 @@ MOODLE = re.compile(r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_
 CANVAS = re.compile(r"(?P<name>anon_[A-Za-z0-9]{1,20}|[^_]{1,200}?)(?P<late>_LATE)?_(?P<id>\d{1,12})_\d{1,12}_(?P<file>.+)",
                     re.DOTALL)
 CANVAS_ANONYMOUS = re.compile(r"anon_(?P<id>[A-Za-z0-9]{1,20})(?P<late>_LATE)?_\d{1,12}_(?P<file>.+)", re.DOTALL)
+APPLE_DOUBLE = "._"     # begins the name of what macOS keeps about a file, where it cannot keep it in the file
 QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "Thumbs.db", "desktop.ini"}   # nobody's work
 DEEPEST = 3             # folders that may wrap a class
+
+
+def is_quiet(name: str) -> bool:
+    """Whether a file or folder of this name is nobody's work: what systems and editors leave behind."""
+    return name in QUIET or name.startswith(APPLE_DOUBLE)
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,7 @@ def still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -
 
 
 def _hire(assignment: Assignment, course_root: Path, backend: object, others: list[Worker]) -> Worker:
-    # A fork has torch and the checks loaded already, which saves 3 s a worker. With other threads about it may hang.
-    alone = sys.platform == "linux" and threading.active_count() == 1
+    alone = may_fork()
     context = multiprocessing.get_context("fork" if alone else "spawn")
     here, there = context.Pipe()
     # An end of another's pipe that a fork keeps open would hide our end from that worker.
@@ -135,6 +134,14 @@ def _hire(assignment: Assignment, course_root: Path, backend: object, others: li
     process.start()
     there.close()
     return Worker(process, here)
+
+
+def may_fork() -> bool:
+    """Whether a worker may be a fork of this process: it has torch and the checks loaded already, which saves 3 s.
+
+    With other threads about, a fork may hang.
+    """
+    return sys.platform == "linux" and threading.active_count() == 1
 
 
 def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, parent: int,

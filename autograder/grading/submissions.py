@@ -17,7 +17,7 @@ from autograder.errors import CourseError
 from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
 from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
-from autograder.grading.layouts import QUIET, Hand, Item, hands
+from autograder.grading.layouts import Hand, Item, hands, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.names import safe_name, shown
 
@@ -94,8 +94,10 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     of other assignments. case_matters: whether "Ada" and "ada" can be two folders.
     """
     guard = guard or Guard()
-    items = list(_items(where, guard, assignment))
-    found, left_out = hands(items, assignment)
+    outside: dict[str, str] = {}
+    items = list(_items(where, guard, assignment, outside))
+    found, left_out = hands(items, assignment) if items else ([], {})
+    left_out |= outside
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
     if not found:
         seen = "; ".join(f"{entry}: {reason}" for entry, reason in list(left_out.items())[:5])
@@ -112,23 +114,28 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     return Found(submissions, left_out)
 
 
-def _items(where: Path, guard: Guard, assignment: str) -> Iterator[Item]:
+def _items(where: Path, guard: Guard, assignment: str, outside: dict[str, str]) -> Iterator[Item]:
+    """Every file of what was given; what leads out of a zip goes into `outside`."""
     if where.is_dir():
         try:
             names = sorted(os.listdir(where))
         except OSError as error:
             raise CourseError(f"{where} cannot be opened: {error.strerror}. Give a folder that you can read") from error
         for name in names:
-            if name not in QUIET:
+            if not is_quiet(name):
                 yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,)))) or [
                     Item((name,), where / name, problem="the grader failed while looking for files in it")]
     elif where.is_file():
         try:
-            members = in_limits(lambda: [(member.parts, member.key) for member in list_members(
-                where, where.name, OF_A_CLASS) if not member.outside], seconds=120, memory=2 * 2**30)
+            members = in_limits(lambda: [(one.parts, one.key, one.outside, one.folder) for one in list_members(
+                where, where.name, OF_A_CLASS)], seconds=120, memory=2 * 2**30)
         except IntakeError as error:
             raise CourseError(f"{where}: {error}. Give the platform's download, or a folder") from error
-        yield from (Item(tuple(parts), where, (key,)) for parts, key in members if not QUIET & set(parts))
+        for parts, key, leads_out, folder in members:
+            if leads_out:
+                outside[key or "a file without a name"] = "its path leads out of the zip"
+            elif not any(map(is_quiet, parts)):
+                yield Item(tuple(parts), where, (key,), "the folder is empty" if folder else "")
     else:
         raise CourseError(f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or "
                           "STUDENT.zip, or a download of Moodle or Canvas")
@@ -158,7 +165,7 @@ def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
                 continue
             if not names:
                 yield Item(parts, path, problem="the folder is empty")
-            todo += [(path / name, (*parts, name)) for name in names if name not in QUIET]
+            todo += [(path / name, (*parts, name)) for name in names if not is_quiet(name)]
 
 
 def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str]]:
@@ -192,7 +199,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
     first = hand.files[0][1]
     whole = Submission(student, first.path, first.inside, name=hand.student, lms_id=hand.id, late=hand.late,
                        of_class_zip=of_class_zip, notes=("Your platform marked it as late.",) if hand.late else ())
-    files = [(parts, item) for parts, item in hand.files if not QUIET & set(parts)]
+    files = [(parts, item) for parts, item in hand.files if not any(map(is_quiet, parts))] or hand.files[:1]
     if len(files) > MAX_OF_A_STUDENT:
         return replace(whole, problem=f"there are more than {MAX_OF_A_STUDENT:,} files")
     if len(files) == 1 and files[0][1].problem:
@@ -205,7 +212,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         if item.name.lower().endswith(".zip") and not item.problem:
             try:
                 members = in_limits(lambda item=item: [(one.parts, one.key, one.outside) for one in _list_zip(
-                    item, of_class_zip)])
+                    item, of_class_zip) if not one.folder])
             except IntakeError as error:
                 choice.broken.append(str(error))
                 continue
@@ -213,7 +220,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
             if len(set(keys)) < len(keys):
                 choice.broken.append("the zip holds two files of one name")
             for inner, key, outside in members:
-                if not QUIET & set(inner):
+                if not any(map(is_quiet, inner)):
                     choice.take(tuple(inner), Item((*parts, *inner), item.path, (*item.inside, key)), outside)
         else:
             choice.take(parts, item)

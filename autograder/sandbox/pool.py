@@ -19,14 +19,14 @@ from autograder.sandbox.stage import stage
 class Pool:
     """`with Pool(withhold) as pool:` and then `with pool.open_student(cells) as student:` for one after the other.
 
-    extra: source files beside the reference, as in `stage`. ahead: how many sandboxes to keep started. Use a pool from one thread that outlives it: the kernel ends a sandbox
-    together with the thread that started it.
+    extra: source files beside the reference, as in `stage`. ahead: how many sandboxes to keep started. Use a pool
+    from one thread that outlives it: the kernel ends a sandbox together with the thread that started it.
     """
 
     def __init__(self, withhold: Sequence[str] = (), limits: Limits | None = None, backend: Backend | None = None,
-                 ahead: int = 1, warm: Sequence[str] = WARM,
-                 extra: Mapping[str, str] | None = None):
-        self.withhold, self.limits, self.warm, self.ahead = list(withhold), limits or Limits(), warm, ahead
+                 ahead: int = 1, warm: Sequence[str] | None = None, extra: Mapping[str, str] | None = None):
+        self.withhold, self.limits, self.ahead = list(withhold), limits or Limits(), ahead
+        self.warm = WARM if warm is None else warm
         self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()
         self._left: int | None = None

@@ -233,7 +233,7 @@ def mark(step, kill_before, write):
         label = f"{step} {Path(str(target)).name}"
         if step.startswith("sqlalchemy"):
             label += str(sys._getframe(1).f_code.co_name)
-        if ".new-" not in label and ".case-" not in label:
+        if ".case-" not in label:
             os.write(write, f"{label}\n".encode())
             if label == kill_before:
                 os.kill(os.getpid(), signal.SIGKILL)
