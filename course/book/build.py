@@ -73,6 +73,7 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     from jupyter_cache.base import CacheBundleIn
 
     os.environ[book_cache.IN_BOOK] = "1"
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # pages run side by side: threads that wait for each other stall them all
     untrue = book_cache.drop_untrue(root)
     cache = get_cache(str(book_cache.cache_path(root)))
     waiting = []
