@@ -97,7 +97,7 @@ def test_every_figure_of_the_books_sources_has_a_committed_still_and_an_id_of_it
             ids.append(own[1] if own else re.match(r'"([\w-]+)"', call)[1])
     assert len(ids) >= 4 and len(ids) == len(set(ids)), "an id stands twice in the book: give one figure an id of its own"
     kept = {path.stem for path in (ROOT / "book" / "stills").glob("*.html")}
-    assert kept <= set(ids), "build the book, then run python -m course.book.stills"
+    assert kept == set(ids), "build the book, then run python -m course.book.stills"
 
 
 def test_importing_figures_imports_neither_torch_nor_widgets_nor_the_drawing_of_stills():
