@@ -3,6 +3,7 @@ import argparse
 import contextlib
 import errno
 import ipaddress
+import math
 import os
 import signal
 import socket
@@ -28,7 +29,7 @@ then, with `pip install openai`:
       print(piece.choices[0].delta.content or "", end="")
 
 served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
-Ctrl-C ends the server: answers under way get five seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
+Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
 start. The API key is better given as {KEY_VARIABLE}: arguments can be read by everybody on the machine.
 """
 
@@ -43,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
     what.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32",
                       help="of weights and cache (default: float32)")
+    what.add_argument("--device", default="cpu", metavar="DEVICE",
+                      help="where the model computes: cpu, cuda, or cuda:1 (default: cpu)")
     what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
                       "`course fetch minilm` has brought it)")
     where = parser.add_argument_group("where, and to whom")
@@ -52,11 +55,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        "neither is given, no key is asked for)")
     where.add_argument("--open-to-all", action="store_true",
                        help="listen at an address other than this machine's own without an API key")
+    where.add_argument("--shutdown-timeout", type=float, default=5.0, metavar="SECONDS",
+                       help="what answers under way get when the server is told to end (default: 5)")
+    where.add_argument("--enable-prompt-tokens-details", action="store_true",
+                       help="tell in each usage how much of the prompt was found computed; off by default, because it "
+                            "tells clients whether somebody has sent the same before")
     memory = parser.add_argument_group("memory and steps")
     size = memory.add_mutually_exclusive_group()
     size.add_argument("--cache-mb", type=int, metavar="MB", help="memory for keys and values (default: 512)")
     size.add_argument("--num-blocks", type=int, metavar="N", help="the same, as a number of blocks")
     memory.add_argument("--block-size", type=int, default=16, metavar="N", help="tokens in a block (default: 16)")
+    memory.add_argument("--swap-space", type=float, default=0.0, metavar="GIB", help="memory on the host for texts "
+                        "that have to make room; 0: their tokens are computed again (default: 0)")
+    memory.add_argument("--no-prefix-caching", action="store_true",
+                        help="compute every prompt anew, also if it begins like another")
+    memory.add_argument("--cuda-graphs", action="store_true",
+                        help="on a GPU: record decoding steps once and replay them")
     memory.add_argument("--max-num-seqs", type=int, default=64, metavar="N",
                         help="texts that are continued at the same time (default: 64)")
     memory.add_argument("--max-num-batched-tokens", type=int, default=512, metavar="N",
@@ -119,9 +133,9 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
         raise CourseError(str(error)) from error
     name = args.name or loaded.name
     encoder_name = Path(args.encoder).resolve().name if args.encoder else DEFAULT_ENCODER_NAME
-    limits = Limits(num_connections=allow_connections(Limits.num_connections))
+    limits = Limits(num_connections=allow_connections(Limits.num_connections), shutdown_seconds=args.shutdown_timeout)
     served = Served(engine, name, loaded.render_chat if loaded.chat_template else None, encoder, encoder_name, api_key,
-                    limits)
+                    args.enable_prompt_tokens_details, limits)
     server = make_server(create_app(served), limits)
     _announce(args, loaded, engine, served, listening)
     before = signal.signal(signal.SIGTERM, _as_ctrl_c)
@@ -162,7 +176,12 @@ def _engine(args: argparse.Namespace):
             raise CourseError(f"--{option.replace('_', '-')} is {value}: give 1 or more")
     if args.speculate < 0:
         raise CourseError(f"--speculate is {args.speculate}: give 0 or more")
-    loaded = load(args.model, DTYPES[args.dtype])
+    if not 0 <= args.swap_space < math.inf:
+        raise CourseError(f"--swap-space is {args.swap_space:g}: give 0 or more GiB")
+    if not 0 <= args.shutdown_timeout < math.inf:
+        raise CourseError(f"--shutdown-timeout is {args.shutdown_timeout:g}: give 0 or more seconds")
+    device = _device(args)
+    loaded = load(args.model, DTYPES[args.dtype], device)
     try:
         block = ModelRunner(loaded.model, 1, args.block_size).cache.bytes_per_block
         num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
@@ -170,13 +189,32 @@ def _engine(args: argparse.Namespace):
         if longest < 2:
             given = f"--num-blocks {args.num_blocks}" if args.num_blocks else f"--cache-mb {args.cache_mb or 512}"
             raise CourseError(f"{given} holds fewer than two tokens, in blocks of {block:,} bytes: give more")
-        limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest)
-        config = EngineConfig(num_blocks, args.block_size, num_speculative_tokens=args.speculate, scheduler=limits,
+        limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest,
+                                 num_host_blocks=int(args.swap_space * 2 ** 30) // block)
+        config = EngineConfig(num_blocks, args.block_size, not args.no_prefix_caching,
+                              num_speculative_tokens=args.speculate, scheduler=limits, cuda_graphs=args.cuda_graphs,
                               trace_steps=10_000 if args.trace else 1)
         return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
                               NgramProposer() if args.speculate else None)
     except (ValueError, RuntimeError) as error:  # torch's word for memory that is not there is a RuntimeError
         raise LoadingError(str(error)) from error
+
+
+def _device(args: argparse.Namespace):
+    """The device that was asked for. CourseError if it is not there, or if graphs are asked for without a GPU."""
+    import torch
+    try:
+        device = torch.device(args.device)
+    except RuntimeError:
+        raise CourseError(f"--device {args.device}: give cpu, cuda, or a numbered one such as cuda:1") from None
+    if device.type not in ("cpu", "cuda"):
+        raise CourseError(f"--device {args.device}: served are cpu and cuda")
+    if device.type == "cuda" and not (torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()):
+        raise CourseError(f"--device {args.device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out to "
+                          "serve on the CPU, or install the CUDA build of PyTorch")
+    if args.cuda_graphs and device.type != "cuda":
+        raise CourseError("--cuda-graphs records a GPU's work: give --device cuda with it, or leave it out")
+    return device
 
 
 def _default_encoder():
@@ -192,7 +230,7 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
     host, port = listening.getsockname()[:2]
     config, cache = engine.config, engine.runner.cache
     parameters = sum(p.numel() for p in loaded.model.parameters())
-    lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in {args.dtype}, "
+    lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in {args.dtype} on {args.device}, "
              f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
              f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
              f"{config.num_blocks * cache.bytes_per_block / 2 ** 20:,.0f} MiB; "

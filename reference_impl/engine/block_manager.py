@@ -8,6 +8,8 @@ the last one of a sequence is partly empty.
 - A full block is known by a hash of its tokens and of all before it. A sequence that begins with the same tokens takes
   the same blocks, also after their first owner has gone (vLLM's automatic prefix caching).
 - A model with a sliding window never looks further back: a block behind the window is given up while its sequence runs.
+- What the first block's hash begins with is the sequence's salt: who sends another salt finds nothing of mine, and
+  cannot tell by the time it takes whether a guess at my text was right.
 - A block that nobody holds keeps its content until it is needed. The one that was given up longest ago goes first.
 
 This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
@@ -19,7 +21,6 @@ from collections.abc import Sequence as Ids
 
 from reference_impl.engine.sequence import Sequence
 
-_ROOT = b"root"
 GIVEN_UP = -1  # in a block table: this block lay behind the window and is another's now
 
 
@@ -33,6 +34,10 @@ def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
     sha256, not Python's hash: who could make two prompts collide would read another's answer.
     """
     return hashlib.sha256(before + array("q", ids).tobytes()).digest()
+
+
+def _root(salt: bytes) -> bytes:
+    return hashlib.sha256(b"root" + salt).digest()
 
 
 class BlockManager:
@@ -53,26 +58,30 @@ class BlockManager:
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))  # the next to go stands first
         self._hash_of: list[bytes | None] = [None] * num_blocks
         self._block_of: dict[bytes, int] = {}
+        self.num_prefix_queries = self.num_prefix_hits = 0  # tokens that were looked for at admission, and found
 
     @property
     def num_free_blocks(self) -> int:
         """Blocks that nobody holds, whether they keep a content or not."""
         return len(self._free)
 
-    def find_prefix(self, ids: Ids[int]) -> list[int]:
+    def find_prefix(self, ids: Ids[int], salt: bytes = b"") -> list[int]:
         """The longest run of known blocks that `ids` begins with. Its last token is never in it.
 
         That token must be computed, found or not: its logits are what the next one is sampled from.
         """
         found: list[int] = []
         if self.prefix_caching:
-            key = _ROOT
+            key = _root(salt)
             for start in range(0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size):
                 key = chain_hash(key, ids[start:start + self.block_size])
                 if key not in self._block_of:
                     break
                 found.append(self._block_of[key])
         return found
+
+    def _prefix_of(self, sequence: Sequence) -> list[int]:
+        return [] if sequence.scores_prompt else self.find_prefix(sequence.ids, sequence.cache_salt)
 
     def blocks_needed(self, sequence: Sequence, num_tokens: int) -> int:
         """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
@@ -92,7 +101,7 @@ class BlockManager:
 
     def can_admit(self, sequence: Sequence, budget: int, spare: int) -> bool:
         """Whether `spare` blocks are left after admission and a first chunk of at most `budget` tokens."""
-        prefix = self.find_prefix(sequence.ids)
+        prefix = self._prefix_of(sequence)
         revived = sum(self.ref_counts[block] == 0 for block in prefix)
         chunk = min(budget, sequence.num_tokens - len(prefix) * self.block_size)
         return self.num_free_blocks - revived - -(-chunk // self.block_size) >= spare
@@ -100,7 +109,10 @@ class BlockManager:
     def admit(self, sequence: Sequence) -> None:
         """Start the block table with the prefix that is known already; these tokens count as computed."""
         assert not sequence.block_table
-        for block in self.find_prefix(sequence.ids):
+        prefix = self._prefix_of(sequence)
+        self.num_prefix_queries += sequence.num_tokens
+        self.num_prefix_hits += len(prefix) * self.block_size
+        for block in prefix:
             self._hold(block)
             sequence.block_table.append(block)
         sequence.num_computed_tokens = sequence.num_cached_tokens = len(sequence.block_table) * self.block_size
@@ -156,7 +168,7 @@ class BlockManager:
             return
         ids = sequence.ids
         for entry in range(first, sequence.num_computed_tokens // self.block_size):
-            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _ROOT
+            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _root(sequence.cache_salt)
             block = sequence.block_table[entry]
             key = chain_hash(above, ids[entry * self.block_size:(entry + 1) * self.block_size])
             self._hash_of[block] = key

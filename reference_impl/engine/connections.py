@@ -22,8 +22,6 @@ from reference_impl.engine.protocol import ApiError
 
 KEEP_ALIVE_SECONDS = 5
 MAX_HEADER_BYTES = 16_384
-GRACE_SECONDS = 5.0
-"""For answers that are under way when the server is told to end."""
 OTHER_DESCRIPTORS = 64
 
 
@@ -102,13 +100,13 @@ class PatientConnection(H11Protocol):
 class Server(uvicorn.Server):
     """uvicorn's server, which when it ends gives answers under way a little time; then `on_late` is called."""
 
-    def __init__(self, config: uvicorn.Config, on_late: Callable[[], None]):
+    def __init__(self, config: uvicorn.Config, seconds: float, on_late: Callable[[], None]):
         super().__init__(config)
-        self._on_late = on_late
+        self._seconds, self._on_late = seconds, on_late
 
     async def shutdown(self, sockets=None) -> None:
         """Close what is idle, wait for what is not."""
-        late = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._on_late)
+        late = asyncio.get_running_loop().call_later(self._seconds, self._on_late)
         await super().shutdown(sockets)
         late.cancel()
 
@@ -119,8 +117,8 @@ def make_server(app: FastAPI, limits: Limits, host: str = "127.0.0.1", port: int
                             lifespan="on", log_level="error", access_log=False, server_header=False,
                             proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
                             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-                            timeout_graceful_shutdown=int(GRACE_SECONDS) + 5)
-    return Server(config, app.state.serving.stop)
+                            timeout_graceful_shutdown=int(limits.shutdown_seconds) + 5)
+    return Server(config, limits.shutdown_seconds, app.state.serving.stop)
 
 
 def allow_connections(count: int) -> int:

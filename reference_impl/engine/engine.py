@@ -21,9 +21,12 @@ from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jaxtyping import Float
+from torch import Tensor
+
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner
-from reference_impl.engine.sampling import SampledToken, Sampling
+from reference_impl.engine.sampling import SampledToken, Sampling, report
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, Proposer
@@ -58,6 +61,7 @@ class Output(NamedTuple):
     text: str  # empty as long as a character or a stop string may still be incomplete
     finish_reason: str | None  # with the last one "stop", "length", or "error" if its logits allow no choice
     num_cached_tokens: int = 0  # tokens of the prompt that were found computed
+    prompt_logprobs: list[SampledToken] = []  # with the first of index 0, if asked for: of all the prompt but its start
 
 
 @dataclass
@@ -88,6 +92,7 @@ class Engine:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
         self.num_drafted = self.num_accepted = self.num_preemptions = 0
+        self.admitted: list[Sequence] = []  # in the last step
         self._left: dict[str, int] = {}  # continuations of each request that are not finished
         self._stopping: dict[Sequence, Stopping] = {}
         self._drafts: dict[Sequence, Draft] = {}
@@ -112,8 +117,11 @@ class Engine:
         Stopping(params, self.eos_ids, self.tokenizer)
 
     def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
-                    priority: int = 0) -> str:
-        """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served."""
+                    priority: int = 0, cache_salt: bytes = b"") -> str:
+        """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served.
+
+        Computed prefixes are shared among requests of one `cache_salt` only.
+        """
         request_id = f"request-{next(self._numbers)}" if request_id is None else request_id
         if request_id in self._left:
             raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
@@ -122,7 +130,7 @@ class Engine:
                 raise ValueError("the prompt is text and the engine has no tokenizer: give ids")
             prompt = self.tokenizer.encode(prompt).ids
         self.check_request(prompt, params)
-        sequence = Sequence(request_id, list(prompt), params, priority=priority)
+        sequence = Sequence(request_id, list(prompt), params, priority=priority, cache_salt=cache_salt)
         self.scheduler.add(sequence)
         self._stopping[sequence] = Stopping(params, self.eos_ids, self.tokenizer)
         self._left[request_id] = params.n
@@ -141,6 +149,8 @@ class Engine:
         logits, spans = self.runner.run(step)
         rows: list[tuple[Sequence, range]] = []
         for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, spans, strict=True):
+            if sequence.scores_prompt and span:
+                span = self._score_prompt(sequence, num_tokens, num_drafts, logits, span)
             self.blocks.commit(sequence, num_tokens - num_drafts)
             if span:
                 rows.append((sequence, span))
@@ -158,8 +168,20 @@ class Engine:
                     del self._left[sequence.request_id]
                 finished.append(sequence)
         self.num_preemptions += len(step.preempted)
+        self.admitted = step.admitted
         self.trace.record(step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
         return outputs
+
+    def _score_prompt(self, sequence: Sequence, num_tokens: int, num_drafts: int, logits: Float[Tensor, "R V"],
+                      span: range) -> range:
+        """Keep what the model says of the prompt's tokens; the rows that are left are those to sample from."""
+        first, known, ids = sequence.num_computed_tokens, len(sequence.prompt_logprobs) + 1, sequence.prompt_ids
+        stop = min(first + num_tokens + 1, len(ids))  # the row of token i is about token i + 1
+        if known < stop and first < known:
+            rows = logits[span.start + known - 1 - first:span.start + stop - 1 - first]
+            sequence.prompt_logprobs += report(rows, ids[known:stop], sequence.params.prompt_logprobs)
+        samples = num_tokens - num_drafts == sequence.num_uncomputed
+        return range(span.stop - (1 + num_drafts if samples else 0), span.stop)
 
     def _fork(self, sequence: Sequence) -> list[Sequence]:
         children = self.scheduler.fork(sequence)
@@ -199,7 +221,8 @@ class Engine:
             # Accepted drafts are in the cache already; what was written for refused ones will be written over.
             self.blocks.commit(sequence, min(num_accepted, max(len(tokens) - 1, 0)))
             self.blocks.shrink(sequence)
-        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens)
+        scores, sequence.prompt_logprobs = sequence.prompt_logprobs, []
+        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens, scores)
 
     def _forget(self, sequence: Sequence) -> None:
         self._stopping.pop(sequence, None)

@@ -34,6 +34,8 @@ class Limits:
     num_requests: int = 256  # served and waiting together; more are told to come back
     num_connections: int = 4096
     n: int = 8
+    prompts: int = 128  # answers to all prompts of one request together
+    shutdown_seconds: float = 5.0  # for answers that are under way when the server is told to end
     embedding_inputs: int = 256
 
 

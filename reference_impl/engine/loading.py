@@ -69,8 +69,17 @@ class Loaded:
                            eos_token=self.eos_token)
 
 
-def load(path: Path | str | None = None, dtype: torch.dtype = torch.float32) -> Loaded:
-    """What lies at `path`, or SmolLM2. LoadingError says what is missing."""
+def load(path: Path | str | None = None, dtype: torch.dtype = torch.float32,
+         device: torch.device | str = "cpu") -> Loaded:
+    """What lies at `path`, or SmolLM2, its weights on `device`. LoadingError says what is missing."""
+    loaded = _load(path, dtype)
+    loaded.model.to(device)
+    if torch.device(device).type == "cpu":
+        store_by_longer_side(loaded.model)
+    return loaded
+
+
+def _load(path: Path | str | None, dtype: torch.dtype) -> Loaded:
     try:
         if path is None:
             check_stamps(DEFAULT)
@@ -131,7 +140,6 @@ def _checked(path: Path, loaded: Loaded) -> Loaded:
         raise LoadingError(f"{path}: the tokenizer has {known} tokens, the model {rows}: they don't belong together")
     if wrong := [id for id in loaded.eos_ids if not 0 <= id < known]:
         raise LoadingError(f"{path}: the id {wrong[0]!r} is said to end a text, and the tokenizer has {known} tokens")
-    store_by_longer_side(loaded.model)
     return loaded
 
 

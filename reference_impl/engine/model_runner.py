@@ -44,7 +44,8 @@ class ModelRunner:
     def run(self, step: Step) -> tuple[Float[Tensor, "R V"], list[range]]:
         """Move blocks, compute the step, and return logits, and which rows of them belong to each scheduled sequence.
 
-        None, an empty range, where a prompt is not finished; else one row for the last token and one for each draft.
+        None, an empty range, where a prompt is not finished; else one row for the last token and one for each draft. A
+        sequence that scores its prompt has a row for every token of the prompt too.
         """
         self.cache.move(step.moves)
         if not step.scheduled:
@@ -58,12 +59,15 @@ class ModelRunner:
         else:
             hidden = self.model.hidden(ids[None], positions=positions[None],
                                        cache=self.cache.layers(layout, self.window))[0]  # (T, C)
-        if layout.num_decodes == len(ids) and all(item.samples for item in scheduled):  # most steps; `order` moved none
+        if layout.num_decodes == len(ids) and all(
+                item.samples for item in scheduled):  # most steps; `order` moved none
             return self.model.output(hidden), [range(row, row + 1) for row in range(len(scheduled))]
         rows, spans, end = [], [range(0)] * len(scheduled), 0
         for place, item in zip(order, scheduled, strict=True):
             end += item.num_tokens
             count = 1 + item.num_drafts if item.samples else 0
+            if item.sequence.scores_prompt and item.sequence.num_computed_tokens < len(item.sequence.prompt_ids):
+                count = item.num_tokens
             spans[place] = range(len(rows), len(rows) + count)
             rows += range(end - count, end)
         read = torch.tensor(rows, dtype=torch.int64, device=self.device)

@@ -4,7 +4,10 @@ Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penal
 that is not known is refused rather than ignored: who misspells `temperature` should be told. Types are strict ("1" is
 no number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
 
-Not here: tools, pictures, audio, several prompts in one request.
+Fields of OpenAI's clients that could only ask for what happens anyway (`store`, `tool_choice: "none"`, `best_of` equal
+to `n` ...) are taken and change nothing.
+
+Not here: tools, pictures, audio.
 """
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -35,6 +38,11 @@ class Part(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
+
 
 class Asked(Part):
     """What every request has."""
@@ -42,16 +50,17 @@ class Asked(Part):
     model: str
     user: str | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
-        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
-
 
 class StreamOptions(Part):
     """Whether a last event without text tells how many tokens were used."""
 
     include_usage: bool = False
+
+
+class TextFormat(Part):
+    """An answer of any form, which is what there is without the field."""
+
+    type: Literal["text"]
 
 
 class SamplingRequest(Asked):
@@ -66,7 +75,7 @@ class SamplingRequest(Asked):
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] = 0.0
     repetition_penalty: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], Field(max_length=1024)] = {}
-    seed: Annotated[int, Field(ge=0, lt=2 ** 63)] | None = None
+    seed: Annotated[int, Field(ge=-2 ** 63, lt=2 ** 63)] | None = None
     n: Count = 1
     stop: StopString | Annotated[list[StopString], Field(max_length=16, fail_fast=True)] | None = None
     stop_token_ids: Annotated[list[Id], Field(max_length=16, fail_fast=True)] = []
@@ -76,8 +85,19 @@ class SamplingRequest(Asked):
     stream: bool = False
     stream_options: StreamOptions | None = None
     priority: Annotated[int, Field(ge=-10, le=0)] = 0  # a stranger may stand back, not push in
+    cache_salt: Annotated[str, Field(min_length=1, max_length=256)] | None = None  # who else may find my prefix computed
+    response_format: TextFormat | None = None
+    store: bool = False  # nothing is stored either way
+    metadata: Annotated[dict[str, str], Field(max_length=16)] = {}
+    service_tier: Literal["auto", "default"] = "auto"
 
-    def params(self, max_tokens: int, logprobs: int | None) -> SamplingParams:
+    @model_validator(mode="after")
+    def _options_need_a_stream(self) -> "SamplingRequest":
+        if self.stream_options is not None and not self.stream:
+            raise ValueError("stream_options is given, but stream is not true")
+        return self
+
+    def params(self, max_tokens: int, logprobs: int | None, prompt_logprobs: int | None = None) -> SamplingParams:
         """As the engine takes them. ValueError if a key of logit_bias is no id."""
         stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if wrong := next((key for key in self.logit_bias if not (key.isascii() and key.isdigit())), None):
@@ -87,18 +107,36 @@ class SamplingRequest(Asked):
                               stop_token_ids=tuple(self.stop_token_ids), min_tokens=self.min_tokens,
                               allowed_token_ids=self.allowed_token_ids and tuple(self.allowed_token_ids),
                               presence_penalty=self.presence_penalty, frequency_penalty=self.frequency_penalty,
-                              repetition_penalty=self.repetition_penalty, seed=self.seed, n=self.n, stop=tuple(stop),
+                              repetition_penalty=self.repetition_penalty, n=self.n,
+                              seed=None if self.seed is None else self.seed % 2 ** 63, stop=tuple(stop),
                               logit_bias={int(key): value for key, value in self.logit_bias.items()},
-                              ignore_eos=self.ignore_eos, max_tokens=max_tokens, logprobs=logprobs)
+                              ignore_eos=self.ignore_eos, max_tokens=max_tokens, logprobs=logprobs,
+                              prompt_logprobs=prompt_logprobs)
 
 
 class CompletionRequest(SamplingRequest):
     """POST /v1/completions."""
 
-    prompt: str | Annotated[list[Id], Field(fail_fast=True)]
-    max_tokens: Count = 16
+    prompt: (str | Annotated[list[Id], Field(fail_fast=True)] | Annotated[list[str], Field(fail_fast=True)]
+             | Annotated[list[Annotated[list[Id], Field(fail_fast=True)]], Field(fail_fast=True)])
+    max_tokens: Annotated[int, Field(ge=0, lt=2 ** 31)] = 16  # 0: only the prompt's own, with echo
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    echo: Literal[False] = False
+    echo: bool = False
+    best_of: Count | None = None
+
+    @model_validator(mode="after")
+    def _what_is_asked_for_is_served(self) -> "CompletionRequest":
+        if self.best_of is not None and self.best_of != self.n:
+            raise ValueError(f"best_of is {self.best_of} and n {self.n}: only best_of equal to n is served")
+        if self.max_tokens == 0 and not self.echo:
+            raise ValueError("max_tokens is 0 without echo: there would be no answer")
+        return self
+
+    @property
+    def prompts(self) -> list[str] | list[list[int]]:
+        """All prompts, also if there is one."""
+        several = isinstance(self.prompt, list) and self.prompt and isinstance(self.prompt[0], (str, list))
+        return self.prompt if several else [self.prompt]
 
 
 class TextPart(Part):
@@ -111,14 +149,15 @@ class TextPart(Part):
 class Message(Part):
     """One turn of a conversation."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[TextPart], Field(fail_fast=True)]
     name: str | None = None
 
     def plain(self) -> dict[str, str]:
         """Role and text, as templates expect them."""
         content = self.content
-        return {"role": self.role, "content": content if isinstance(content, str) else
+        role = "system" if self.role == "developer" else self.role  # OpenAI's newer word for it
+        return {"role": role, "content": content if isinstance(content, str) else
                 "".join(part.text for part in content)}
 
 
@@ -130,6 +169,8 @@ class ChatRequest(SamplingRequest):
     max_completion_tokens: Count | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    tool_choice: Literal["none"] | None = None
+    parallel_tool_calls: bool | None = None
 
     @model_validator(mode="after")
     def _top_needs_logprobs(self) -> "ChatRequest":
@@ -153,6 +194,8 @@ def parse(kind: type[Kind], body: bytes) -> Kind:
         found = error.errors(include_url=False, include_input=False, include_context=False)
     first = found[0]
     name = str(first["loc"][0]) if first["loc"] else None
+    if name is None and (word := first["msg"].removeprefix("Value error, ").split()[0]) in kind.model_fields:
+        name = word  # two fields that don't go together: the sentence begins with the one to change
     if first["type"] == "json_invalid":
         raise ApiError(400, f"the body is not JSON: {first['msg']}")
     if first["type"] == "extra_forbidden":

@@ -120,10 +120,13 @@ class Sampling:
         return process(logits, params, [sequence.prompt_ids for sequence in sequences], outputs, ends)
 
 
-def _report(sequence: Sequence, logits: Float[Tensor, "R V"], ids: list[int]) -> list[SampledToken]:
-    """The said tokens with the model's own log-probabilities, before any parameter changed them."""
-    if sequence.params.logprobs is None:
-        return [SampledToken(id) for id in ids]
-    found = logprobs_of(logits[:len(ids)], torch.tensor(ids, device=logits.device), sequence.params.logprobs)
+def report(logits: Float[Tensor, "R V"], ids: Ids[int], num_top: int) -> list[SampledToken]:
+    """Tokens with the model's own log-probabilities, before any parameter changed them, and the likeliest instead."""
+    found = logprobs_of(logits, torch.tensor(ids, device=logits.device), num_top)
     tops = [list(zip(a, b, strict=True)) for a, b in zip(found.top_ids.tolist(), found.top.tolist(), strict=True)]
     return [SampledToken(*row) for row in zip(ids, found.chosen.tolist(), tops, strict=True)]
+
+
+def _report(sequence: Sequence, logits: Float[Tensor, "R V"], ids: list[int]) -> list[SampledToken]:
+    wanted = sequence.params.logprobs
+    return [SampledToken(id) for id in ids] if wanted is None else report(logits[:len(ids)], ids, wanted)

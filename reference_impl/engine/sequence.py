@@ -11,6 +11,7 @@ There is no state for prefill and none for decode. A sequence has `num_uncompute
 yet: many in a prompt, one after each sampled token. The scheduler gives it as many of them as fit into a step.
 """
 import enum
+import time
 from dataclasses import dataclass, field
 
 from reference_impl.generation.sampling_params import SamplingParams
@@ -45,8 +46,11 @@ class Sequence:
     num_forks: int = 0  # how many more continuations start from this one when its prompt is computed
     num_preemptions: int = 0
     steps_waited: int = 0
+    arrived: float = field(default_factory=time.perf_counter)  # in seconds, of a clock that only runs forward
     status: Status = Status.WAITING
     finish_reason: str | None = None  # "stop", "length", "abort" or "error"
+    cache_salt: bytes = b""  # only sequences of one salt share computed prefixes
+    prompt_logprobs: list = field(default_factory=list)  # of the prompt's second token and those after it, if asked for
     ids: list[int] = field(init=False)  # prompt and output so far, kept so that no step has to put them together
     id: str = field(init=False)  # the request and which of its continuations
 
@@ -70,6 +74,11 @@ class Sequence:
         return len(self.ids) - self.num_computed_tokens
 
     @property
+    def scores_prompt(self) -> bool:
+        """Whether logits are wanted for the prompt's own tokens: then none of them may be found computed."""
+        return self.params.prompt_logprobs is not None
+
+    @property
     def is_finished(self) -> bool:
         """Whether nothing more will be sampled."""
         return self.status is Status.FINISHED
@@ -79,4 +88,4 @@ class Sequence:
         return Sequence(self.request_id, self.prompt_ids, self.params, index, self.priority, self.arrival,
                         list(self.output_ids), num_computed_tokens=self.num_computed_tokens,
                         num_cached_tokens=self.num_cached_tokens, num_given_up=self.num_given_up,
-                        status=self.status)
+                        status=self.status, cache_salt=self.cache_salt)

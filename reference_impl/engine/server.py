@@ -11,6 +11,7 @@ Not here: TLS, accounts, fairness between clients. A proxy in front does these b
 """
 import asyncio
 import contextlib
+import hashlib
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -51,12 +52,13 @@ class Served:
     encoder: Encoder | None = None
     encoder_name: str = "encoder"
     api_key: str | None = None
+    tells_cached: bool = False  # whether usages say how much of a prompt was found computed
     limits: Limits = field(default_factory=Limits)
 
 
 def create_app(served: Served) -> FastAPI:
     """The application, ready for uvicorn. The engine's thread starts and ends with it."""
-    metrics = ServingMetrics()
+    metrics = ServingMetrics(served.model_name)
     handler = Handler(served, AsyncEngine(served.engine, metrics.after_step), metrics)
 
     @contextlib.asynccontextmanager
@@ -76,13 +78,14 @@ def create_app(served: Served) -> FastAPI:
 
     @app.exception_handler(ApiError)
     async def refuse(_: Request, error: ApiError) -> JSONResponse:
-        metrics.refused.labels(str(error.status)).inc()
+        metrics.refuse(error.status)
         return JSONResponse(error.body, error.status, headers=error.headers)
 
     @app.exception_handler(404)
     @app.exception_handler(405)
     async def no_such_place(request: Request, error: Exception) -> JSONResponse:
-        return await refuse(request, ApiError(error.status_code, f"{request.method} {request.url.path} is not served"))
+        return await refuse(request, ApiError(error.status_code, f"{request.method} {request.url.path} is not served",
+                                              headers=getattr(error, "headers", None)))
 
     @app.exception_handler(Exception)
     async def our_fault(request: Request, _: Exception) -> JSONResponse:
@@ -138,10 +141,13 @@ class Handler:
     async def completions(self, request: Request) -> Response:
         """Go on with a text."""
         asked = await self._read(request, CompletionRequest, self.served.model_name)
-        ids = asked.prompt
-        if isinstance(ids, str):
-            ids = await self._encode(ids, "prompt", specials_in_text=False)
-        return await self._generate(request, asked, ids, asked.max_tokens, asked.logprobs)
+        most = self.served.limits.prompts
+        if len(asked.prompts) * asked.n > most:
+            raise ApiError(400, f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most} answers in one "
+                           "request", param="prompt")
+        prompts = [await self._encode(prompt, "prompt", specials_in_text=False) if isinstance(prompt, str) else prompt
+                   for prompt in asked.prompts]
+        return await self._generate(request, asked, prompts, asked.max_tokens, asked.logprobs)
 
     async def chat(self, request: Request) -> Response:
         """Answer a conversation."""
@@ -160,7 +166,7 @@ class Handler:
         ids = await self._encode(text, "messages", specials_in_text=True, add_specials=False)
         wanted = asked.max_completion_tokens or asked.max_tokens or max(self.longest - len(ids), 1)
         logprobs = (asked.top_logprobs or 0) if asked.logprobs else None
-        return await self._generate(request, asked, ids, wanted, logprobs)
+        return await self._generate(request, asked, [ids], wanted, logprobs)
 
     async def embeddings(self, request: Request) -> JSONResponse:
         """A vector for each text."""
@@ -182,8 +188,10 @@ class Handler:
 
     def _authorise(self, request: Request) -> None:
         expected, given = self.served.api_key, request.headers.get("authorization", "")
-        # Headers are bytes; starlette reads them as Latin-1.
-        if expected is not None and not secrets.compare_digest(given.encode("latin-1"), f"Bearer {expected}".encode()):
+        scheme, _, key = given.partition(" ")
+        # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in any case (RFC 9110, 11.1).
+        if expected is not None and not (scheme.lower() == "bearer" and secrets.compare_digest(
+                key.strip().encode("latin-1"), expected.encode())):
             raise ApiError(401, "wrong or missing API key: send `Authorization: Bearer KEY`", "authentication_error",
                            code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
@@ -199,9 +207,9 @@ class Handler:
         return ApiError(404, f"the model {name[:200]!r} is not served here; GET /v1/models tells which are",
                         param="model", code="model_not_found")
 
-    def _check_room(self) -> None:
+    def _check_room(self, count: int = 1) -> None:
         limit = self.served.limits.num_requests
-        if self.serving.num_requests + self._num_embedded >= limit:
+        if self.serving.num_requests + self._num_embedded + count > limit:
             raise ApiError(429, f"{limit} requests are being served: come back in a second", "rate_limit_error",
                            code="rate_limit_exceeded", headers={"Retry-After": "1"})
 
@@ -216,42 +224,54 @@ class Handler:
         return await self._in_thread(self._tokenizing,
                                      lambda: self.served.engine.tokenizer.encode(text, **options).ids)
 
-    async def _generate(self, request: Request, asked: SamplingRequest, ids: list[int], max_tokens: int,
+    async def _generate(self, request: Request, asked: SamplingRequest, prompts: list[list[int]], max_tokens: int,
                         logprobs: int | None) -> Response:
         served = self.served
         if asked.n > served.limits.n:
             raise ApiError(400, f"n is {asked.n}, at most {served.limits.n} here", param="n")
-        try:
-            params = asked.params(max_tokens, logprobs)
-            served.engine.check_request(ids, params)
-        except ValueError as error:
-            code = "context_length_exceeded" if len(ids) + max_tokens > self.longest else None
-            raise ApiError(400, str(error), code=code) from None
         is_chat = isinstance(asked, ChatRequest)
+        echo = not is_chat and asked.echo
+        for ids in prompts:
+            try:
+                params = asked.params(max(max_tokens, 1), logprobs, logprobs if echo else None)
+                served.engine.check_request(ids, params)
+            except ValueError as error:
+                code = "context_length_exceeded" if len(ids) + max_tokens > self.longest else None
+                raise ApiError(400, str(error), code=code) from None
         with_usage = asked.stream and asked.stream_options is not None and asked.stream_options.include_usage
         answer = Answer(f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}", asked.model, is_chat,
-                        logprobs is not None, with_usage, served.engine.tokenizer, len(ids))
-        outputs = self._outputs(answer.id, ids, params, asked.priority)
+                        logprobs is not None, with_usage, served.engine.tokenizer, prompts, asked.n, echo,
+                        says_nothing=max_tokens == 0, tells_cached=served.tells_cached)
+        self._check_room(len(prompts))
+        salt = self._salt(asked)
+        parts = [self._outputs(f"{answer.id}-{place}", ids, params, asked.priority, salt, place * asked.n)
+                 for place, ids in enumerate(prompts)]
+        outputs = parts[0] if len(parts) == 1 else merged(parts)
         if not asked.stream:
             return JSONResponse(answer.whole(await unless_hung_up(request, _all(outputs))))
         # The status line is sent after the first output: until then an error is still a status.
         first = await unless_hung_up(request, _first(outputs))
         return EventStream(self._events(answer, first, outputs), headers={"Cache-Control": "no-store"})
 
-    async def _outputs(self, request_id: str, ids: list[int], params: SamplingParams, priority: int
-                       ) -> AsyncIterator[Output]:
+    def _salt(self, asked: SamplingRequest) -> bytes:
+        """Of the request's prefixes: those of one API key and one `cache_salt` find each other's."""
+        return hashlib.sha256(repr((self.served.api_key, asked.cache_salt)).encode()).digest()
+
+    async def _outputs(self, request_id: str, ids: list[int], params: SamplingParams, priority: int, salt: bytes,
+                       first_index: int) -> AsyncIterator[Output]:
         """Outputs, timed and counted, until the last or until the request's time is over."""
-        self._check_room()  # nothing awaits between this and the request's being counted
+        self._check_room()  # others may have come since; nothing awaits between this and the request's being counted
         self.metrics.prompt_tokens.inc(len(ids))
         watches = [Stopwatch(self.metrics) for _ in range(params.n)]
         seconds = self.served.limits.request_seconds
         try:
-            async with contextlib.aclosing(self.serving.stream(request_id, ids, params, priority, seconds)) as stream:
+            async with contextlib.aclosing(self.serving.stream(request_id, ids, params, priority, seconds, salt)
+                                           ) as stream:
                 async for output in stream:
                     watches[output.index].token(len(output.tokens))
                     if output.finish_reason is not None:
-                        self.metrics.requests.labels(output.finish_reason).inc()
-                    yield output
+                        watches[output.index].finished(output.finish_reason)
+                    yield output._replace(index=first_index + output.index)
         except TimeoutError:
             raise ApiError(504, f"not finished after {seconds:g} s", "timeout") from None
         except EngineStopped as error:
@@ -269,7 +289,7 @@ class Handler:
                     if (piece := answer.piece(output)) is not None:
                         yield responses.event(piece)
         except ApiError as error:
-            self.metrics.refused.labels(str(error.status)).inc()
+            self.metrics.refuse(error.status)
             yield responses.event(error.body)
             return
         if answer.wants_usage:
@@ -284,3 +304,32 @@ async def _all(outputs: AsyncIterator[Output]) -> list[Output]:
 
 async def _first(outputs: AsyncIterator[Output]) -> Output:
     return await anext(outputs)
+
+
+async def merged(parts: list[AsyncIterator[Output]]) -> AsyncIterator[Output]:
+    """Outputs of several requests as they come. If one fails, or whoever reads goes away, all are ended."""
+    arrived: asyncio.Queue[Output | Exception | None] = asyncio.Queue()
+
+    async def read(part: AsyncIterator[Output]) -> None:
+        try:
+            async with contextlib.aclosing(part):
+                async for output in part:
+                    arrived.put_nowait(output)
+            arrived.put_nowait(None)
+        except Exception as error:
+            arrived.put_nowait(error)
+    readers = [asyncio.create_task(read(part)) for part in parts]
+    try:
+        left = len(readers)
+        while left:
+            item = await arrived.get()
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                left -= 1
+            else:
+                yield item
+    finally:
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)

@@ -42,6 +42,7 @@ class SamplingParams:
     seed: int | None = None
     n: int = 1
     logprobs: int | None = None  # how many alternatives to report; 0: only the chosen token
+    prompt_logprobs: int | None = None  # the same for each token of the prompt but the first
 
     def __post_init__(self):
         for name in ("temperature", "repetition_penalty"):
@@ -60,7 +61,7 @@ class SamplingParams:
         for name, least in (("top_k", -1), ("max_tokens", 1), ("min_tokens", 0), ("n", 1)):
             self._require(name, _whole(getattr(self, name), least), f"a whole number, {least} or more")
         self._require("min_tokens", self.min_tokens <= self.max_tokens, f"at most max_tokens, {self.max_tokens}")
-        for name in ("seed", "logprobs"):
+        for name in ("seed", "logprobs", "prompt_logprobs"):
             value = getattr(self, name)
             self._require(name, value is None or _whole(value, 0), "None or a whole number, 0 or more")
         self._require("seed", self.seed is None or self.seed < 2 ** 63, "below 2^63")

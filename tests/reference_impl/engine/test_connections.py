@@ -6,7 +6,6 @@ import time
 import httpx
 import pytest
 
-from reference_impl.engine import connections
 from reference_impl.engine.connections import allow_connections
 from reference_impl.engine.limits import Limits
 
@@ -178,9 +177,8 @@ def test_an_engine_that_fails_tells_all_who_wait(start, eventually):
         assert running.get("/health").status_code == 503
 
 
-def test_a_server_that_ends_lets_answers_end_and_tells_those_that_would_take_too_long(start, monkeypatch, eventually):
-    monkeypatch.setattr(connections, "GRACE_SECONDS", 2.0)
-    with start() as running, concurrent.futures.ThreadPoolExecutor(2) as pool:
+def test_a_server_that_ends_lets_answers_end_and_tells_those_that_would_take_too_long(start, eventually):
+    with start(limits=Limits(shutdown_seconds=2.0)) as running, concurrent.futures.ThreadPoolExecutor(2) as pool:
         running.hold()
         short = pool.submit(running.post, "/v1/completions", json=SHORT)
         long = pool.submit(running.post, "/v1/completions", json=LONG)

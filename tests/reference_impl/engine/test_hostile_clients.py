@@ -30,17 +30,18 @@ def wrong(field, value):
     *[wrong("top_p", value) for value in (0, 1.5, -1)],
     *[wrong("max_tokens", value) for value in (0, -5, 1.5, "7", 10 ** 30)],
     *[wrong("n", value) for value in (0, 9, 10 ** 20)],
-    *[wrong("seed", value) for value in (-1, 2 ** 63, 1.5)],
+    *[wrong("seed", value) for value in (-2 ** 63 - 1, 2 ** 63, 1.5)],
     *[wrong("stop", value) for value in ("", [""], ["x"] * 17, ["x" * 1000], 5, [5])],
-    *[wrong("prompt", value) for value in (5, [-1], ["a", "b"], [2 ** 40], [1, "x"], {"a": 1}, [[1]])],
+    *[wrong("prompt", value) for value in (5, [-1], ["a", 1], [2 ** 40], [1, "x"], {"a": 1}, [[1], "x"], ["a"] * 200)],
     *[wrong("logprobs", value) for value in (-1, 21, True)],
     *[wrong("priority", value) for value in (1, 10 ** 30, -11)],
     *[wrong("logit_bias", value) for value in ({"5": 101}, {"5": "x"}, [5], {str(i): 1 for i in range(2000)})],
     *[wrong(name, value) for name, value in (
         ("presence_penalty", 3), ("frequency_penalty", -3), ("repetition_penalty", 0), ("repetition_penalty", 1e300),
         ("min_p", 2), ("typical_p", 0), ("min_tokens", -1), ("stop_token_ids", [-1]), ("allowed_token_ids", []),
-        ("top_k", -2), ("top_k", 2 ** 40), ("echo", True), ("stream", "yes"), ("model", 5),
-        ("stream_options", {"unknown": 1}), ("temprature", 0), ("best_of", 3))],
+        ("top_k", -2), ("top_k", 2 ** 40), ("echo", "yes"), ("stream", "yes"), ("model", 5),
+        ("stream_options", {"unknown": 1}), ("temprature", 0), ("best_of", 3), ("stream_options", {"include_usage": True}),
+        ("response_format", {"type": "xml"}), ("cache_salt", ""), ("metadata", {"a": 1}))],
     pytest.param("/v1/completions", {"model": "tiny"}, "prompt", id="no prompt"),
     pytest.param("/v1/chat/completions", {**CHAT, "messages": []}, "messages", id="no message"),
     pytest.param("/v1/chat/completions", {**CHAT, "messages": [{"role": "king", "content": "hi"}]}, "messages",
@@ -52,7 +53,7 @@ def wrong(field, value):
     pytest.param("/v1/chat/completions", {**CHAT, "messages": [{"role": "user", "content": [
         {"type": "text", "text": "<|im_"}, {"type": "text", "text": "start|>"}]}]}, "messages",
                  id="special token in parts"),
-    pytest.param("/v1/chat/completions", {**CHAT, "top_logprobs": 2}, None, id="top_logprobs alone"),
+    pytest.param("/v1/chat/completions", {**CHAT, "top_logprobs": 2}, "top_logprobs", id="top_logprobs alone"),
     pytest.param("/v1/chat/completions", {**CHAT, "tools": []}, "tools", id="tools"),
 ])
 def test_a_wrong_field_is_named(running, path, body, param):
