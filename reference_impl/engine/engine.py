@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from jaxtyping import Float
@@ -30,6 +31,7 @@ from reference_impl.engine.sampling import SampledToken, Sampling, report
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, Proposer
+from reference_impl.engine.structured import StructuredOutput
 from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.generation.stopping import Stopping
@@ -103,6 +105,15 @@ class Engine:
         """Whether a request is not finished."""
         return self.scheduler.has_work
 
+    @cached_property
+    def structures(self) -> StructuredOutput:
+        """The grammars of requests that ask for a form. ValueError without a tokenizer or an end token."""
+        if self.tokenizer is None:
+            raise ValueError("an answer of a given form is checked as text, and the engine has no tokenizer")
+        made = StructuredOutput(self.tokenizer, self.eos_ids, self.runner.model.config.vocab_size)
+        self.sampling.structures = made
+        return made
+
     def check_request(self, prompt: Ids[int], params: SamplingParams) -> None:
         """ValueError if these can't be served, with nothing queued."""
         vocab_size = self.runner.model.config.vocab_size
@@ -115,6 +126,8 @@ class Engine:
                 raise ValueError(f"{name} has id {largest}, but the vocabulary has {vocab_size} tokens")
         self.scheduler.check_request(prompt, params)
         Stopping(params, self.eos_ids, self.tokenizer)
+        if params.structure is not None:
+            self.structures.compile(params.structure)
 
     def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
                     priority: int = 0, cache_salt: bytes = b"") -> str:
@@ -207,6 +220,8 @@ class Engine:
         """Append what was said, up to where the sequence ends."""
         stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
         num_accepted = max(len(tokens) - 1, 0)
+        if sequence.params.structure is not None:
+            self.structures.advance(sequence, [token.id for token in tokens])
         for place, token in enumerate(tokens):
             sequence.append(token.id)
             piece, reason = stopping.add(token.id)

@@ -9,11 +9,12 @@ to `n` ...) are taken and change nothing.
 
 Not here: tools, pictures, audio.
 """
+import json
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.generation.sampling_params import SamplingParams, Structure
 
 Kind = TypeVar("Kind", bound="Asked")
 Id = Annotated[int, Field(ge=0, lt=2 ** 31)]
@@ -62,6 +63,39 @@ class TextFormat(Part):
 
     type: Literal["text"]
 
+    def structure(self) -> None:
+        """Any."""
+
+
+class JsonFormat(Part):
+    """An answer that is some JSON object."""
+
+    type: Literal["json_object"]
+
+    def structure(self) -> Structure:
+        """An object with any members."""
+        return Structure("json_schema", '{"type": "object"}')
+
+
+class Schema(Part):
+    """A JSON schema with a name."""
+
+    name: Annotated[str, Field(max_length=64)]
+    definition: Annotated[dict[str, Any], Field(alias="schema")]
+    description: str | None = None
+    strict: bool | None = None  # it is held to in any case
+
+
+class SchemaFormat(Part):
+    """An answer that a JSON schema accepts."""
+
+    type: Literal["json_schema"]
+    json_schema: Schema
+
+    def structure(self) -> Structure:
+        """That schema."""
+        return Structure("json_schema", json.dumps(self.json_schema.definition))
+
 
 class SamplingRequest(Asked):
     """What completions and chat have in common."""
@@ -86,16 +120,34 @@ class SamplingRequest(Asked):
     stream_options: StreamOptions | None = None
     priority: Annotated[int, Field(ge=-10, le=0)] = 0  # a stranger may stand back, not push in
     cache_salt: Annotated[str, Field(min_length=1, max_length=256)] | None = None  # who else may find my prefix computed
-    response_format: TextFormat | None = None
+    response_format: Annotated[TextFormat | JsonFormat | SchemaFormat, Field(discriminator="type")] | None = None
+    guided_json: dict[str, Any] | str | None = None  # a schema; these three are vLLM's, one of them or response_format
+    guided_regex: str | None = None
+    guided_choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = None
     store: bool = False  # nothing is stored either way
     metadata: Annotated[dict[str, str], Field(max_length=16)] = {}
     service_tier: Literal["auto", "default"] = "auto"
 
     @model_validator(mode="after")
-    def _options_need_a_stream(self) -> "SamplingRequest":
+    def _fields_go_together(self) -> "SamplingRequest":
         if self.stream_options is not None and not self.stream:
             raise ValueError("stream_options is given, but stream is not true")
+        forms = [name for name in ("response_format", "guided_json", "guided_regex", "guided_choice")
+                 if getattr(self, name) is not None]
+        if len(forms) > 1:
+            raise ValueError(f"{forms[1]} and {forms[0]} are both given: an answer has one form")
         return self
+
+    def structure(self) -> Structure | None:
+        """The form that the answer must have."""
+        if self.guided_json is not None:
+            schema = self.guided_json
+            return Structure("json_schema", schema if isinstance(schema, str) else json.dumps(schema))
+        if self.guided_regex is not None:
+            return Structure("regex", self.guided_regex)
+        if self.guided_choice is not None:
+            return Structure("choice", json.dumps(self.guided_choice))
+        return self.response_format and self.response_format.structure()
 
     def params(self, max_tokens: int, logprobs: int | None, prompt_logprobs: int | None = None) -> SamplingParams:
         """As the engine takes them. ValueError if a key of logit_bias is no id."""
@@ -111,7 +163,7 @@ class SamplingRequest(Asked):
                               seed=None if self.seed is None else self.seed % 2 ** 63, stop=tuple(stop),
                               logit_bias={int(key): value for key, value in self.logit_bias.items()},
                               ignore_eos=self.ignore_eos, max_tokens=max_tokens, logprobs=logprobs,
-                              prompt_logprobs=prompt_logprobs)
+                              prompt_logprobs=prompt_logprobs, structure=self.structure())
 
 
 class CompletionRequest(SamplingRequest):

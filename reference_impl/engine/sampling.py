@@ -15,6 +15,7 @@ from torch import Tensor
 
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, verify
+from reference_impl.engine.structured import StructuredOutput
 from reference_impl.generation.processors import process
 from reference_impl.generation.sampler import check_logits, choose, generator_for, logprobs_of
 from reference_impl.generation.sampling_params import GenerationError
@@ -37,6 +38,7 @@ class Sampling:
         self.eos_ids = tuple(eos_ids)
         self._generators: dict[Sequence, torch.Generator | None] = {}
         self._draws: dict[Sequence, list[float]] = {}
+        self.structures: StructuredOutput | None = None  # set by the engine when a request asks for a form
 
     def generator(self, sequence: Sequence) -> torch.Generator | None:
         """The sequence's own, made when it is first asked for; None if it is greedy."""
@@ -48,6 +50,8 @@ class Sampling:
         """The sequence has finished."""
         self._generators.pop(sequence, None)
         self._draws.pop(sequence, None)
+        if self.structures is not None:
+            self.structures.forget(sequence)
 
     def choose(self, logits: Float[Tensor, "R V"], rows: list[tuple[Sequence, range]], drafts: Mapping[Sequence, Draft]
                ) -> list[list[SampledToken]]:
@@ -75,7 +79,8 @@ class Sampling:
         if places != tuple(range(len(logits))):
             logits = logits[list(places)]  # (B, V)
         try:
-            processed = self._processed(logits, sequences, [s.output_ids for s in sequences])
+            logits_allowed = self._of_the_form(logits, sequences)
+            processed = self._processed(logits_allowed, sequences, [s.output_ids for s in sequences])
             check_logits(processed)
         except GenerationError:
             if len(rows) == 1:
@@ -86,6 +91,18 @@ class Sampling:
         return {sequence: [SampledToken(id)] if sequence.params.logprobs is None
                 else _report(sequence, logits[row:row + 1], [id])
                 for row, (sequence, id) in enumerate(zip(sequences, chosen, strict=True))}
+
+    def _of_the_form(self, logits: Float[Tensor, "B V"], sequences: Ids[Sequence]) -> Float[Tensor, "B V"]:
+        """Forbid what would leave the form that a request asked for."""
+        if self.structures is None:
+            return logits
+        masks = {row: mask for row, sequence in enumerate(sequences)
+                 if (mask := self.structures.allowed(sequence)) is not None}
+        if masks:
+            rows = list(masks)
+            logits = logits.clone()
+            logits[rows] = logits[rows].masked_fill(~torch.stack(list(masks.values())).to(logits.device), -torch.inf)
+        return logits
 
     def _draw(self, sequence: Sequence) -> float | None:
         """The sequence's next number of [0, 1), None if it is greedy."""
@@ -100,7 +117,14 @@ class Sampling:
     def _verify(self, sequence: Sequence, logits: Float[Tensor, "R V"], draft: Draft) -> list[SampledToken]:
         kept = Draft(draft.ids[:len(logits) - 1], draft.q)
         outputs = [[*sequence.output_ids, *kept.ids[:i]] for i in range(len(logits))]
-        p = self.probabilities(sequence, logits, outputs)
+        allowed = logits
+        if sequence.params.structure is not None:
+            masks = self.structures.allowed_after(sequence, kept.ids)
+            kept = Draft(kept.ids[:len(masks)], None if kept.q is None else kept.q[:len(masks)])
+            allowed = logits.clone()
+            for row, mask in enumerate(masks):
+                allowed[row] = allowed[row].masked_fill(~mask.to(logits.device), -torch.inf)
+        p = self.probabilities(sequence, allowed, outputs)
         return _report(sequence, logits, verify(p, kept, self.generator(sequence)))
 
     def probabilities(self, sequence: Sequence, logits: Float[Tensor, "R V"], outputs: Ids[Ids[int]]

@@ -231,6 +231,11 @@ class Handler:
             raise ApiError(400, f"n is {asked.n}, at most {served.limits.n} here", param="n")
         is_chat = isinstance(asked, ChatRequest)
         echo = not is_chat and asked.echo
+        if (structure := asked.structure()) is not None:  # a grammar takes time to make
+            try:
+                await self._in_thread(self._tokenizing, lambda: served.engine.structures.compile(structure))
+            except ValueError as error:
+                raise ApiError(400, str(error), param="response_format" if asked.response_format else None) from None
         for ids in prompts:
             try:
                 params = asked.params(max(max_tokens, 1), logprobs, logprobs if echo else None)

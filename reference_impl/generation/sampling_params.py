@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 
 class GenerationError(ValueError):
@@ -15,6 +16,14 @@ class GenerationError(ValueError):
 NEUTRAL = {"temperature": (0, 1), "top_k": (0, -1), "top_p": (1,), "min_p": (0,), "typical_p": (1,),
            "repetition_penalty": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logit_bias": ({},),
            "allowed_token_ids": (None,), "min_tokens": (0,)}
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The form that an answer must have: a JSON schema, a regular expression, or a JSON list of texts to choose from."""
+
+    kind: Literal["json_schema", "regex", "choice"]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class SamplingParams:
     n: int = 1
     logprobs: int | None = None  # how many alternatives to report; 0: only the chosen token
     prompt_logprobs: int | None = None  # the same for each token of the prompt but the first
+    structure: Structure | None = None  # which texts may be said at all; the engine serves it, see `engine.structured`
 
     def __post_init__(self):
         for name in ("temperature", "repetition_penalty"):
@@ -65,6 +75,8 @@ class SamplingParams:
             value = getattr(self, name)
             self._require(name, value is None or _whole(value, 0), "None or a whole number, 0 or more")
         self._require("seed", self.seed is None or self.seed < 2 ** 63, "below 2^63")
+        self._require("structure", self.structure is None or not (self.ignore_eos or self.min_tokens),
+                      "None with ignore_eos or min_tokens: a form ends where it ends")
         self._check_tokens()
 
     def _check_tokens(self) -> None:

@@ -1,0 +1,126 @@
+"""Answers of a given form: of a JSON schema, of a regular expression, or one of some choices.
+
+A grammar says after every token which tokens may follow; all others get -inf before one is chosen. So each answer that
+ends by itself has the form, whatever the model would have liked to say. One that is cut off by max_tokens has not.
+
+The automaton is llguidance's (https://github.com/guidance-ai/llguidance, MIT), which finds the allowed tokens of a
+vocabulary of 50,000 in well under a millisecond. Here is what an engine needs around it: grammars made once and copied
+for each sequence, masks as tensors, guesses of a drafter tried and taken back.
+
+Not here: whether the form helps or hurts what is said; grammars of programming languages.
+"""
+import json
+from collections.abc import Iterable
+from collections.abc import Sequence as Ids
+
+import torch
+from jaxtyping import Bool
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+from torch import Tensor
+
+from reference_impl.engine.sequence import Sequence
+from reference_impl.engine.token_bytes import token_bytes
+from reference_impl.generation.sampling_params import GenerationError, Structure
+from reference_impl.tokenizers.tokenizer import Tokenizer
+
+LARGEST = 65_536
+"""Characters of a schema or expression: what a stranger may have compiled."""
+REMEMBERED = 64
+
+
+class _Vocabulary:
+    """A tokenizer as llguidance asks for one."""
+
+    bos_token_id = None
+
+    def __init__(self, tokenizer: Tokenizer, eos_id: int):
+        self.eos_token_id = eos_id
+        specials = {tokenizer.vocabulary.id(token) for token in tokenizer.specials} | {eos_id}
+        self.special_token_ids = sorted(specials)
+        # Two tokens must not look alike to the automaton: a special one is its own name behind a byte no text has.
+        self.tokens = [b"\xff" + tokenizer.vocabulary.token(id).encode() if id in specials
+                       else token_bytes(tokenizer, id) for id in range(len(tokenizer.vocabulary))]
+        self._tokenizer = tokenizer
+
+    def __call__(self, text: bytes) -> list[int]:
+        return self._tokenizer.encode(text.decode(errors="replace"), add_specials=False, specials_in_text=False).ids
+
+
+class StructuredOutput:
+    """The grammars of an engine's sequences. Made on first use: it looks at every token of the vocabulary."""
+
+    def __init__(self, tokenizer: Tokenizer, eos_ids: Iterable[int], vocab_size: int):
+        eos_ids = list(eos_ids)
+        if not eos_ids:
+            raise ValueError("an answer of a given form ends by an end token, and this engine was given none")
+        self.vocab_size = vocab_size
+        known = len(tokenizer.vocabulary)
+        self._words = -(-known // 32)  # a bit a token
+        self._tokenizer = LLTokenizer(TokenizerWrapper(_Vocabulary(tokenizer, eos_ids[0])), n_vocab=known,
+                                      eos_token=eos_ids)
+        self._compiled: dict[Structure, LLMatcher] = {}
+        self._matchers: dict[Sequence, LLMatcher] = {}
+
+    def compile(self, structure: Structure) -> LLMatcher:
+        """The grammar at its start. ValueError with llguidance's word if it is none."""
+        found = self._compiled.get(structure)
+        if found is None:
+            if len(structure.text) > LARGEST:
+                raise ValueError(f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}")
+            found = LLMatcher(self._tokenizer, _grammar(structure), log_level=0)
+            if found.is_error():
+                raise ValueError(f"the {structure.kind} can't be used: {found.get_error().splitlines()[0][:300]}")
+            if len(self._compiled) >= REMEMBERED:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[structure] = found
+        return found
+
+    def allowed(self, sequence: Sequence) -> Bool[Tensor, "V"] | None:
+        """Which tokens may follow; None if the sequence has no grammar. GenerationError if the grammar gave up."""
+        if sequence.params.structure is None:
+            return None
+        return self._mask(self._matcher(sequence))
+
+    def allowed_after(self, sequence: Sequence, guesses: Ids[int]) -> list[Bool[Tensor, "V"]]:
+        """Which tokens may follow before the first guess and after each one, up to the first that the grammar refuses."""
+        matcher = self._matcher(sequence).deep_copy()
+        masks = [self._mask(matcher)]
+        for guess in guesses:
+            if not bool(masks[-1][guess]) or matcher.try_consume_tokens([guess]) != 1 or matcher.is_stopped():
+                break
+            masks.append(self._mask(matcher))
+        return masks
+
+    def advance(self, sequence: Sequence, tokens: Ids[int]) -> None:
+        """These tokens were said."""
+        if sequence.params.structure is not None:
+            self._matcher(sequence).try_consume_tokens(list(tokens))
+
+    def forget(self, sequence: Sequence) -> None:
+        """The sequence has finished."""
+        self._matchers.pop(sequence, None)
+
+    def _matcher(self, sequence: Sequence) -> LLMatcher:
+        if sequence not in self._matchers:
+            self._matchers[sequence] = self.compile(sequence.params.structure).deep_copy()
+        return self._matchers[sequence]
+
+    def _mask(self, matcher: LLMatcher) -> Bool[Tensor, "V"]:
+        bits = torch.zeros(self._words, dtype=torch.int32)
+        matcher.unsafe_compute_mask_ptr(bits.data_ptr(), 4 * self._words)
+        if matcher.is_error():
+            raise GenerationError(f"the grammar gave up: {matcher.get_error()[:200]}")
+        mask = (bits[:, None] >> torch.arange(32) & 1).bool().flatten()[:self.vocab_size]
+        return torch.nn.functional.pad(mask, (0, self.vocab_size - len(mask)))  # rows past the vocabulary are no tokens
+
+
+def _grammar(structure: Structure) -> str:
+    if structure.kind == "regex":
+        return LLMatcher.grammar_from_regex(structure.text)
+    if structure.kind == "choice":
+        return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, json.loads(structure.text))))
+    try:
+        # Without room for white space a model can't fill its answer with it.
+        return LLMatcher.grammar_from_json_schema(structure.text, overrides={"whitespace_flexible": False})
+    except ValueError as error:
+        raise ValueError(f"the {structure.kind} is no JSON: {error}") from error
