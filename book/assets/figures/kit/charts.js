@@ -22,7 +22,7 @@
     const node = svg("g", { class: "w2s-axes" });
     function show({ x, y, box: [left, top, right, bottom], lines = [], dot = null, many = [5, 4] }) {
       node.replaceChildren(svg("line", { class: "w2s-axis", x1: left, x2: right, y1: bottom, y2: bottom }));
-      for (const value of x ? x.ticks(many[0]) : [])
+      for (const value of x && many[0] ? x.ticks(many[0]) : [])
         node.append(svg("text", { class: "w2s-tick", x: x(value), y: bottom + 17, "text-anchor": "middle" },
           text(value)));
       for (const value of many[1] ? y.ticks(many[1]) : []) {
