@@ -2,7 +2,7 @@
 
 Both sides show the same executed pages with the same palette, type and figures. The library is used as its manual
 says: options, its documented variables (themes/library.css) and one small extension (themes/library_theme.py).
-A visit a page, size and colour scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
+A visit a kind of page, size and colour scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
 
     python bench/themes.py            # builds the library's side, measures both, writes bench/results/themes.json
 """
@@ -20,9 +20,12 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from record import save
 
+from course.book import cache
+
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).with_name("themes")
 SIZES = {"390": {"width": 390, "height": 844}, "1440": {"width": 1440, "height": 900}}
+PAGES = ["intro", "01-static-embeddings/word2vec", "01-static-embeddings/exercises", "glossary", "search"]  # one of each kind
 OPTIONS = {
     "logo": {"text": "word2serve"}, "navbar_start": ["navbar-logo"], "navbar_center": ["navbar-nav"], "navbar_persistent": [],
     "navbar_end": ["search-button-field", "theme-switcher"], "collapse_navigation": True, "show_toc_level": 2,
@@ -59,6 +62,7 @@ def build_library(work: Path) -> Path:
                          "html_sidebars": {"**": ["sidebar-nav-bs"]},
                          "html_css_files": ["palette.css", "figures/figures.css", "library.css"]}
     (work / "_config.yml").write_text(yaml.safe_dump(config))
+    shutil.copytree(cache.cache_path(ROOT), cache.cache_path(work))
     path = f"import sys; sys.path[:0] = [{str(ROOT / 'book' / '_ext')!r}, {str(HERE)!r}, {str(ROOT)!r}]; "
     subprocess.run([sys.executable, "-c", path + "from jupyter_book.cli.main import main; sys.exit(main())", "build", "book",
                     "--keep-going"], cwd=work, check=True, stdout=subprocess.DEVNULL)
@@ -77,9 +81,8 @@ def visit(browser, html: Path) -> dict:
     from axe_playwright_python.sync_playwright import Axe
     found = {"pages": 0, "axe rules broken": set(), "axe places": 0, "console lines": 0, "outside requests": 0,
              "pages too wide": 0, "page kB": [], "page kB gzipped": []}
-    names = sorted(path for path in html.rglob("*.html") if path.name not in ("index.html", "genindex.html")
-                   or path.parent != html)
-    for path, (size, viewport), scheme in product(names, SIZES.items(), ("light", "dark")):
+    for name, (size, viewport), scheme in product(PAGES, SIZES.items(), ("light", "dark")):
+        path = html / f"{name}.html"
         page = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion="reduce", offline=True).new_page()
         asked, said = [], []
         page.on("request", lambda request, asked=asked: asked.append(request.url))
@@ -173,9 +176,8 @@ def main() -> None:
     parser.add_argument("--own", type=Path, default=ROOT / "_build" / "html", help="the built book")
     parser.add_argument("--library", type=Path, help="pages built before on the library's theme")
     args = parser.parse_args()
-    own = args.own
     with tempfile.TemporaryDirectory() as work, sync_playwright() as playwright:
-        built = {"own": own, "library": args.library or build_library(Path(work))}
+        built = {"own": args.own, "library": args.library or build_library(Path(work))}
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
         table = {}
         for side, html in built.items():

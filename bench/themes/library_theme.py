@@ -17,7 +17,7 @@ ASSETS = Path(course_theme.__file__).resolve().parents[1] / "assets"
 
 def set_up_execution(app, config):
     """Use the executed pages that `course book` left."""
-    config.nb_execution_cache_path = str(book_cache.cache_path(ASSETS.parents[1]))
+    config.nb_execution_cache_path = str(book_cache.cache_path(Path(app.outdir).parents[1]))
     os.environ[book_cache.IN_BOOK] = "1"
 
 
