@@ -123,6 +123,14 @@ def orphans(book: Path, config: Path) -> list[str]:
             + [f"book/_toc.yml: {name} is named twice" for name in sorted(set(listed)) if listed.count(name) > 1])
 
 
+def hidden_for_good(book: Path) -> list[str]:
+    """Cells whose code or output no reader can open: evidence is folded (hide-input), never removed."""
+    return [f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good; use hide-{found[1]}"
+            for path in sorted(book.rglob("*.md")) if "_build" not in path.parts
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+            for found in [re.match(r":tags:.*?\bremove[-_](input|output|cell)\b", line)] if found]
+
+
 def without_alt(html: Path) -> list[str]:
     """Pictures that say nothing to a reader who cannot see them, or only their file name."""
     found = []
@@ -229,9 +237,10 @@ def _shown_lines(path):
 
 
 def check_sources(root: Path) -> list[str]:
-    """Findings that need no build: the configuration, the table of contents, and figures in prose without support."""
+    """Findings that need no build: the configuration, the contents, hidden evidence, figures in prose without support."""
     config = root / "_config.yml"
-    return unknown_keys(config) + orphans(root / "book", config) + prose_findings(root / "book")
+    book = root / "book"
+    return unknown_keys(config) + orphans(book, config) + hidden_for_good(book) + prose_findings(book)
 
 
 def check_output(root: Path, html: Path) -> list[str]:

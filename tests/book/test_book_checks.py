@@ -54,6 +54,13 @@ def test_a_page_outside_the_contents_is_named(sources):
     assert [line.split(":")[0] for line in book_checks.orphans(root / "book", root / "_config.yml")] == ["book/lost"]
 
 
+@pytest.mark.parametrize("tags, found", [("remove-input", 1), ("hide-input, remove-output", 1), ("remove-cell", 1), ("hide-input", 0)])
+def test_a_cell_whose_evidence_cannot_be_opened_is_named(sources, tags, found):
+    root = sources()
+    (root / "book" / "one.md").write_text(f"# Page\n\n```{{code-cell}} python\n:tags: [{tags}]\n1\n```\n")
+    assert len(book_checks.hidden_for_good(root / "book")) == found
+
+
 def test_an_excluded_page_is_no_orphan(sources):
     root = sources(config="exclude_patterns: [lost.md]\n", extra=["lost"])
     assert book_checks.orphans(root / "book", root / "_config.yml") == []
