@@ -2,6 +2,8 @@
 
 Both sides show the same executed pages with the same palette, type and figures. The library is used as its manual
 says: options, its documented variables (themes/library.css) and one small extension (themes/library_theme.py).
+The table decided for the own theme: no rule of axe broken against three, a silent console, a third of the bytes,
+excerpts and notes from disk, contents without scripts. Its price is the lines to keep, which the table counts too.
 A visit a kind of page, size and colour scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
 
     python bench/themes.py            # builds the library's side, measures both, writes bench/results/themes.json
