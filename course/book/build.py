@@ -59,7 +59,7 @@ def _build(root, jobs, strict, say):
 
 def input_hash(root: Path) -> str:
     """A hash of all that the book is made from: pages, configuration, code, records, the solutions to keep out."""
-    paths = book_cache.files_below(root, ("book", *book_cache.CODE))
+    paths = book_cache.files_below(root, ("book", "exercises", *book_cache.CODE))
     return book_cache.hash_of(root, [*paths, *(path for path in (root / "_config.yml", root / "requirements.lock") if path.exists())])
 
 
