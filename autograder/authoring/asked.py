@@ -10,7 +10,7 @@ import torch
 
 from autograder.authoring.implementations import reference
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
-from autograder.checks.student import Returned
+from autograder.checks.student import Request, Returned
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ class _Recorder(LocalStudent):
         super().__init__(namespace)
         self.asked: list[tuple[str, tuple, dict, Returned]] = []
 
-    def perform(self, name: str, args: tuple, kwargs: dict) -> Returned:
-        """Like LocalStudent, and remember."""
-        came = super().perform(name, args, kwargs)
-        self.asked.append((name, args, kwargs, came))
+    def perform(self, request: Request) -> Returned:
+        """Like LocalStudent, and remember the calls of functions; what is done with objects is not a call to repeat."""
+        came = super().perform(request)
+        if request.do == "call" and request.of is None and request.keep is None:
+            self.asked.append((request.name, request.args, request.kwargs, came))
         return came
 
 
