@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np  # noqa: E402  (threads are set before torch starts)
 import torch  # noqa: E402
 from record import save  # noqa: E402
-from texts import folder, scripture, split  # noqa: E402
+from texts import folder, losses_of_first_steps, scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
@@ -184,8 +184,7 @@ def first_losses(count: int) -> list[float]:
     """The losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
-    return [row["loss"] for row in
-            train(new_model(tokens), at_blanks, batches_of(tokens), training(count), progress=False).history]
+    return losses_of_first_steps(count, new_model(tokens), at_blanks, batches_of(tokens), training(2400))
 
 
 def figures(model: BertForMaskedLM, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
-from texts import as_tokens, scripture, split, tokenizer_for  # noqa: E402
+from texts import as_tokens, losses_of_first_steps, scripture, split, tokenizer_for  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, names, small_model  # noqa: E402
@@ -74,8 +74,7 @@ def first_losses(count: int) -> list[float]:
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
     torch.manual_seed(0)
-    return [row["loss"] for row in
-            train(GPT(CONFIG), causal_lm, batches_of(tokens), training(count), progress=False).history]
+    return losses_of_first_steps(count, GPT(CONFIG), causal_lm, batches_of(tokens), training(1200))
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:

@@ -1,8 +1,9 @@
-"""The texts that small models are trained on, as tokens.
+"""The texts that small models are trained on, as tokens; and the losses of a training's first steps.
 
 A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the sentence after one
 that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
 """
+import contextlib
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -53,3 +54,26 @@ def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
 def as_tokens(bpe: ByteLevelBPE, text: str) -> torch.Tensor:
     """All ids of a text, in order."""
     return torch.tensor(bpe.encode(text), dtype=torch.long)
+
+
+class _EnoughError(Exception):
+    """Ends a training after its first steps."""
+
+
+def losses_of_first_steps(count: int, model, objective, batches, config) -> list[float]:
+    """Train as the whole training begins, and stop after `count` steps: the loss of each."""
+    from reference_impl.training.loop import train
+    losses: list[float] = []
+
+    def watched(model, batch):
+        terms = objective(model, batch)
+        losses.append(terms.total.item() / terms.count)
+        return terms
+
+    def few(index):
+        if index == count:
+            raise _EnoughError
+        return batches(index)
+    with contextlib.suppress(_EnoughError):
+        train(model, watched, few, config, progress=False)
+    return losses
