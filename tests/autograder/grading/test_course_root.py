@@ -50,3 +50,11 @@ def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class
     for root in (sample, real):
         forget_older_sample(root, changed)
     assert not sample.exists() and Path(real, "gradebook.db").exists()
+
+
+def test_points_that_the_students_notebook_does_not_have_are_said_before_grading(monkeypatch):
+    assignment = load_assignment("01")
+    assignment.check_points()
+    monkeypatch.setattr(assignment.exercises["01.ppmi"], "points", 7)
+    with pytest.raises(CourseError, match="gives 5 points for 01.ppmi, the checks give 7; build the exercises again"):
+        assignment.check_points()
