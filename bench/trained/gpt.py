@@ -83,9 +83,9 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
     held = as_tokens(tokenizer, held_out)
     if every == 1:
         return {"bits_per_byte": round(bits_per_byte(model, held, len(held_out.encode())), 4)}
-    rows = cut_blocks(held, BLOCK)[::every]
+    rows = cut_chunks(held, BLOCK)[::every]
     with torch.no_grad():
-        return {"nats_per_token": round(float(causal_lm(model, block_batch(rows)).mean), 4), "blocks": len(rows)}
+        return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "blocks": len(rows)}
 
 
 def samples(model: GPT, tokenizer: ByteLevelBPE, temperature: float) -> list[str]:

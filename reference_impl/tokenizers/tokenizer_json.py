@@ -15,7 +15,6 @@ from typing import Any
 
 import regex
 
-from reference_impl.tokenizers import pretokenizers as pre
 from reference_impl.tokenizers.added_tokens import AddedToken
 from reference_impl.tokenizers.byte_level import CHARACTER_OF, ByteLevelBPE
 from reference_impl.tokenizers.encoding import SIDES, STRATEGIES, Template

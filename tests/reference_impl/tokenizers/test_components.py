@@ -2,10 +2,10 @@
 import json
 
 import pytest
-
 import tokenizers
-from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers as norm, pre_tokenizers as pre,
-                        processors)
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, processors
+from tokenizers import normalizers as norm
+from tokenizers import pre_tokenizers as pre
 
 from reference_impl.tokenizers import json_steps, tokenizer_json
 from reference_impl.tokenizers.vocabulary import TokenizerError

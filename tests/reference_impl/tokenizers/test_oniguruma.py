@@ -1,6 +1,5 @@
 """Expressions written for Oniguruma: what they match there, they match here, or they are refused."""
 import pytest
-
 from tokenizers import Regex, pre_tokenizers
 
 from reference_impl.tokenizers.oniguruma import compiled

@@ -4,7 +4,6 @@ import random
 import tracemalloc
 
 import pytest
-
 import tiktoken
 
 from reference_impl.tokenizers import pretokenizers as pre
