@@ -24,7 +24,7 @@ def rows_of(exercise: Exercise) -> list[Row]:
 
 def _row(exercise: Exercise, mistake: Mistake) -> Row:
     result = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
-    failed = [stage.name for stage in result.stages if stage.status != "passed"]
+    failed = [stage.name for stage in result.stages if stage.status not in ("passed", "capped")]
     lost = result.points - result.earned
     problem = ""
     if mistake.caught_by not in failed:

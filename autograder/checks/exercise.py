@@ -17,10 +17,16 @@ EXERCISES: dict[str, "Exercise"] = {}
 
 @dataclass(frozen=True)
 class Stage:
-    """One behaviour that earns points: a name, the points, and the pytest function that asks for it."""
+    """One behaviour that earns points: a name, the points, and the pytest function that asks for it.
+
+    after: the stage that must pass before this one counts; for a stage that compares a student with himself.
+    at_most: who fails this stage gets at most this share of the exercise; for code that works for one size only.
+    """
     name: str
     points: float
     function: Callable
+    after: str = ""
+    at_most: float = 1.0
 
 
 @dataclass
@@ -29,6 +35,7 @@ class Exercise:
 
     function: the name of what the student writes. withhold: modules that do not exist in its sandbox.
     see: the paragraph of the book that explains it, as "01-static-embeddings/counting#ppmi".
+    changes: whether the student may change the arguments; everywhere else that is a slip, found on every call.
     """
     id: str
     function: str
@@ -38,20 +45,24 @@ class Exercise:
     also: list[str] = field(default_factory=list)
     see: str = ""
     stages: list[Stage] = field(default_factory=list)
+    changes: bool = False
 
-    def stage(self, name: str, points: float) -> Callable:
-        """Decorator: the function below is the stage `name`, worth `points`."""
+    def stage(self, name: str, points: float, *, after: str = "", at_most: float = 1.0) -> Callable:
+        """Decorator: the function below is the stage `name`, worth `points`. Raises ValueError for a slip; see Stage."""
+        if after and after not in [stage.name for stage in self.stages]:
+            raise ValueError(f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come after")
+
         def register(function: Callable) -> Callable:
             if any(stage.name == name for stage in self.stages):
                 raise ValueError(f"{self.id} has two stages named {name!r}")
-            self.stages.append(Stage(name, points, function))
+            self.stages.append(Stage(name, points, function, after, at_most))
             function.exercise = self
             return function
         return register
 
 
 def exercise(id: str, *, function: str = "", points: float, kind: str = "function", withhold: list[str] = (),
-             also: list[str] = (), see: str = "") -> Exercise:
+             also: list[str] = (), see: str = "", changes: bool = False) -> Exercise:
     """Declare an exercise, and make it known to everything that runs checks. Raises ValueError for a slip."""
     names = [function, *also] if function else []
     if kind not in KINDS:
@@ -61,7 +72,7 @@ def exercise(id: str, *, function: str = "", points: float, kind: str = "functio
     for name in names:
         if name in dir(Student()):
             raise ValueError(f"{id}: `student.{name}` already means something else; give the function another name")
-    EXERCISES[id] = made = Exercise(id, function, points, kind, list(withhold), list(also), see)
+    EXERCISES[id] = made = Exercise(id, function, points, kind, list(withhold), list(also), see, changes=changes)
     return made
 
 

@@ -1,9 +1,10 @@
 """`expect(value)`: the questions that a check asks about a value.
 
 Every question looks at the exact type first, then dtype, shape and finiteness, and only then at values, so that an
-object that equals everything, or a tensor subclass, answers nothing. A wrong type, dtype or shape gets a sentence
-of its own; a wrong value gets the author's `cause`, one sentence that says what is likely wrong. Numbers come after,
-in CheckFailed.detail. Each question returns the value, to go on with.
+object that equals everything, or a tensor subclass, answers nothing. A type, dtype or axis of length 1 that is wrong
+while the values are right is a slip (see `slips`); what cannot be meant gets a sentence of its own; a wrong value gets
+the author's `cause`, one sentence that says what is likely wrong. A cause holds no drawn number, because in grading it
+is shown; numbers come after, in CheckFailed.detail, which is not. Each question returns the value, to go on with.
 
 Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's, because a student may
 compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
@@ -14,6 +15,7 @@ import math
 import numpy as np
 import torch
 
+from autograder.checks.slips import converted
 from autograder.checks.values import type_name
 
 TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
@@ -28,46 +30,53 @@ class CheckFailed(Exception):
         self.cause, self.detail = cause, detail
 
 
-def expect(value: object, name: str = "Your result") -> "Expectation":
-    """Begin a question about `value`; `name` is how sentences call it, for example "`d_center`"."""
-    return Expectation(value, name)
+def expect(value: object, name: str = "Your result", given: str = "") -> "Expectation":
+    """Begin a question about `value`; `name` is how sentences call it, for example "`d_center`".
+
+    given: what the student's function got, in words, such as "7 words, window 3"; it is told with the numbers.
+    """
+    return Expectation(value, name, given)
 
 
 class Expectation:
     """One value under question; see the module's docstring for the order of the questions."""
 
-    def __init__(self, value: object, name: str):
-        self.value, self.name = value, name
+    def __init__(self, value: object, name: str, given: str = ""):
+        self.value, self.name, self.given = value, name, given
 
     def equals(self, expected: object, *, cause: str) -> object:
         """Same type, dtype and shape, finite where `expected` is, and equal within TOLERANCES."""
-        return self._match(expected, cause, None)
+        return self._asked(expected, cause, None)
 
     def close(self, expected: object, *, cause: str, rtol: float = 0.0, atol: float = 0.0) -> object:
         """Like `equals`, with the tolerances given here."""
-        return self._match(expected, cause, (rtol, atol))
+        return self._asked(expected, cause, (rtol, atol))
 
     def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given."""
+        meant = torch.empty(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
+        self.value = converted(self.value, meant, self.name)
         self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
-        return self._fits(shape, dtype)
+        return self._fits(meant)
 
     def is_a(self, kind: type) -> object:
-        """Exactly this type: `expect(x).is_a(float)`; an int is no float here and a bool is no int."""
+        """This type: `expect(x).is_a(int)`; a bool is no int."""
+        self.value = converted(self.value, kind(), self.name) if kind in (int, float, list, tuple) else self.value
         self._is(type(self.value) is kind, f"is {_a(self.value)}; a {kind.__name__} was asked for")
         return self.value
 
     def unpacks(self, count: int) -> tuple:
         """A tuple (or list) of `count` items: ask this before `loss, gradient = ...`."""
         self._is(type(self.value) in (tuple, list), f"is {_a(self.value)}; a tuple of {count} was asked for")
-        self._is(len(self.value) == count, f"has {len(self.value)} items; {count} were asked for")
+        self._is(len(self.value) == count, "has another number of items than was asked for",
+                 f"{len(self.value)} items; {count} were asked for")
         return tuple(self.value)
 
     def has(self, key: str) -> "Expectation":
         """A dict with this key; returns the question about its value."""
         self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
         self._is(key in self.value, f"has no {key!r}")
-        return Expectation(self.value[key], f"{self.name}[{key!r}]")
+        return Expectation(self.value[key], f"{self.name}[{key!r}]", self.given)
 
     def is_finite(self, *, cause: str) -> object:
         """A tensor, array or number without NaN or infinity."""
@@ -96,17 +105,18 @@ class Expectation:
             raise CheckFailed(cause, detail)
         return True
 
-    def _is(self, holds: bool, otherwise: str) -> None:
+    def _is(self, holds: bool, otherwise: str, detail: str = "") -> None:
         if not holds:
-            raise CheckFailed(f"{self.name} {otherwise}.")
+            raise CheckFailed(f"{self.name} {otherwise}.", detail)
 
-    def _fits(self, shape: tuple | None, dtype: object) -> object:
-        if dtype is not None:
-            came, asked = _dtype(self.value), str(dtype).removeprefix("torch.")
-            self._is(came == asked, f"has dtype {came}; {asked} was asked for")
-        if shape is not None:
-            came = tuple(self.value.shape)
-            self._is(came == tuple(shape), f"has shape {came}; {tuple(shape)} was asked for")
+    def _fits(self, meant: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+        """The value in the dtype of `meant`, after its shape and kind were asked for."""
+        came, asked = _dtype(self.value), _dtype(meant)
+        self._is(came == asked or "bool" not in (came, asked), f"has dtype {came}; {asked} was asked for")
+        self._is(self.value.shape == meant.shape, "has another shape than was asked for",
+                 f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for")
+        if came != asked:
+            return self.value.to(meant.dtype) if type(meant) is torch.Tensor else self.value.astype(meant.dtype)
         return self.value
 
     def _numbers(self) -> np.ndarray:
@@ -114,25 +124,35 @@ class Expectation:
         self._is(kind in (torch.Tensor, np.ndarray, int, float), f"is {_a(self.value)}; numbers were asked for")
         return _array(self.value)
 
+    def _asked(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
+        try:
+            return self._match(expected, cause, tolerance)
+        except CheckFailed as failed:
+            given = f"Given {self.given}. " if self.given else ""
+            raise CheckFailed(failed.cause, given + failed.detail) from None
+
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
-        value, kind = self.value, type(expected)
-        if kind is float and type(value) is int:
-            value = float(_array(value))
-        hint = " Use .item() to make a Python number of it." if (
-            kind in (int, float) and type(value) is torch.Tensor and value.numel() == 1) else ""
-        self._is(type(value) is kind, f"is {_a(value)}; a {type_name(expected)} was asked for.{hint}".removesuffix("."))
+        kind = type(expected)
+        value = converted(self.value, expected, self.name)
+        self._is(type(value) is kind, f"is {_a(value)}; a {type_name(expected)} was asked for")
         if kind in (list, tuple):
-            self._is(len(value) == len(expected), f"has {len(value)} items; {len(expected)} were asked for")
+            self._is(len(value) == len(expected), "has another number of items than was asked for",
+                     f"{len(value)} items; {len(expected)} were asked for")
             for i, item in enumerate(expected):
                 Expectation(value[i], f"{self.name}[{i}]")._match(item, cause, tolerance)
         elif kind is dict:
             for key, item in expected.items():
                 self.has(key)._match(item, cause, tolerance)
-            extra = sorted(value.keys() - expected.keys())
-            self._is(not extra, f"has a key that was not asked for: {', '.join(map(repr, extra))}")
+            extra = sorted(value.keys() - expected.keys(), key=repr)
+            self._is(not extra, "has a key that was not asked for", ", ".join(map(repr, extra)))
         elif kind in (torch.Tensor, np.ndarray):
-            self._fits(tuple(expected.shape), expected.dtype)
-            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES.get(_dtype(expected)))
+            loosest = max((TOLERANCES.get(_dtype(one)) for one in (value, expected) if _dtype(one) in TOLERANCES),
+                          default=None)
+            fitting = Expectation(value, self.name)._fits(expected)
+            if tolerance and _dtype(value) in ("float16", "bfloat16"):      # a slip; its rounding is no other one
+                tolerance = max(tolerance, loosest)
+            self._compare(_array(value), _array(expected), cause, tolerance or loosest)
+            self.value = fitting if fitting.dtype != value.dtype else value
         elif kind is float:
             self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES["float32"])
         elif kind is int and tolerance:
@@ -145,8 +165,8 @@ class Expectation:
         bad = ~np.isfinite(came) & np.isfinite(expected)
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(f"{self.name} contains {came[where]}{_at(where)}, where a finite number was expected.",
-                              f"{bad.sum()} of {came.size} values are not finite")
+            raise CheckFailed(f"{self.name} contains NaN or infinity where a finite number was expected.",
+                              f"{came[where]}{_at(where)}; {bad.sum()} of {came.size} values are not finite")
         # Exact for integers: a difference of theirs could overflow, and float64 has only 53 bits.
         wrong = ~np.isclose(came, expected, *tolerance, equal_nan=True) if tolerance else came != expected
         if not wrong.any():
@@ -165,8 +185,16 @@ class Expectation:
 
 def _a(value: object) -> str:
     if type(value) in (torch.Tensor, np.ndarray):
-        return f"a {type_name(value)} of shape {tuple(value.shape)}"
+        return f"a {type_name(value)}"
     return "None (is a `return` missing?)" if value is None else f"a value of type {type_name(value)}"
+
+
+def _shape_of(value: object) -> tuple:
+    return tuple(value.shape) if type(value) in (torch.Tensor, np.ndarray) else ()
+
+
+def _dtype_of(value: object) -> torch.dtype:
+    return value.dtype if type(value) is torch.Tensor else torch.float32
 
 
 def _dtype(value: object) -> str:

@@ -60,8 +60,10 @@ from autograder.checks.expect import CheckFailed, expect
 from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
 from autograder.checks.handles import Handle, Stream, inside
 from autograder.checks.renaming import Renaming
-from autograder.checks.runner import ExerciseResult, StageResult, rng_for, run_exercise
+from autograder.checks.results import ExerciseResult, StageResult
+from autograder.checks.runner import run_exercise
 from autograder.checks.short_answer import Sample, short_answer
+from autograder.checks.stages import rng_for
 from autograder.checks.student import MIB, LocalStudent, Returned, Student, StudentError
 
 __all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Handle", "Ids", "LocalStudent",
@@ -77,16 +79,25 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
 
     Rejecting is AssertionError or the value False; another exception means that the test is broken, and is reported
     as such. Each function is shown twice, in an order drawn from `rng`, so that a test that counts its calls, or
-    that rejects everything, gains nothing. `cause` is for a wrong function that gets through.
+    that rejects everything, gains nothing; nor does one that decides without calling what it is shown. `cause` is for a
+    wrong function that gets through.
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
     for i in torch.randperm(len(shown), generator=rng).tolist():
         function, is_right = shown[i]
-        complaint = _complaint(test, function)
+        asked: list[int] = []
+
+        def candidate(*args: object, function: Callable = function, asked: list = asked, **more: object) -> object:
+            asked.append(1)
+            return function(*args, **more)
+        complaint = _complaint(test, candidate)
+        if not asked:
+            raise CheckFailed("Your test never calls the function that it is given.")
         if complaint and is_right:
             raise CheckFailed("Your test rejects a correct implementation.", complaint)
         if not complaint and not is_right:
-            raise CheckFailed(cause, "Your test accepted a wrong implementation.")
+            raise CheckFailed(cause, "Your test accepted a wrong implementation. Is every comparison behind an `assert`, "
+                                     "and without parentheses round condition and text?")
 
 
 def _complaint(test: Callable, implementation: Callable) -> str:

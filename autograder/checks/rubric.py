@@ -6,9 +6,9 @@ not passed with "start here": the stages are ordered so that it is the cause of 
 import re
 from html import escape
 
-from autograder.checks.runner import ExerciseResult, StageResult
+from autograder.checks.results import ExerciseResult, StageResult
 
-WORDS = {"passed": "passed", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
+WORDS = {"passed": "passed", "slip": "nearly", "capped": "counts less", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
          "time": "too slow", "memory": "too much memory", "killed": "ended early", "fault": "checker failed"}
 CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
 FIRST = "border-left:.35em solid currentColor"
@@ -63,8 +63,8 @@ def with_code(sentence: str) -> str:
 
 
 def first_failure(result: ExerciseResult) -> StageResult | None:
-    """The first stage that is not passed."""
-    return next((stage for stage in result.stages if stage.status != "passed"), None)
+    """The first stage that is not passed; one that only counts less has its cause elsewhere."""
+    return next((stage for stage in result.stages if stage.status not in ("passed", "capped")), None)
 
 
 def page(see: str) -> str:
@@ -77,7 +77,8 @@ def _sentences(stage: StageResult, result: ExerciseResult) -> list[str]:
     """Cause and misconception; said once when several stages fail for the same reason."""
     if stage.status != "passed" and _repeats(stage, result):
         return ["As above."]
-    return [text for text in (stage.cause, stage.misconception) if text]
+    known = f"Your answers are those of a known mistake: {stage.misconception}" if stage.misconception else ""
+    return [text for text in (stage.cause, known) if text]
 
 
 def _numbers(stage: StageResult, result: ExerciseResult) -> list[str]:
@@ -86,4 +87,12 @@ def _numbers(stage: StageResult, result: ExerciseResult) -> list[str]:
 
 def _repeats(stage: StageResult, result: ExerciseResult) -> bool:
     earlier = result.stages[:result.stages.index(stage)]
-    return any((one.status, one.cause, one.detail) == (stage.status, stage.cause, stage.detail) for one in earlier)
+    return any((one.status, one.cause, _place(one)) == (stage.status, stage.cause, _place(stage)) for one in earlier)
+
+
+def _place(stage: StageResult) -> str:
+    """What makes two failures the same: for an exception its lines and its kind, for the rest all that is said."""
+    if stage.status != "error":
+        return stage.detail
+    *lines, last = stage.detail.split("\n")
+    return "\n".join([*lines, last.split(":")[0]])

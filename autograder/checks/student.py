@@ -18,7 +18,7 @@ from autograder.checks.callables import answer, exceeded
 from autograder.checks.executor import Executor
 from autograder.checks.failed import builtin_exception
 from autograder.checks.handles import Gradients, Handle, Outcome, Stream
-from autograder.checks.values import Unreadable, cross
+from autograder.checks.values import PLAIN, Unreadable, cross, same
 
 KINDS = ("not_attempted", "missing", "error", "time", "memory", "killed", "unreadable", "fault")
 MIB = 1024 * 1024
@@ -51,6 +51,11 @@ class Request:
     keep: Handle | None = None
     more: dict = field(default_factory=dict)
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is the call of a function by its name and nothing else."""
+        return self.do == "call" and self.of is None and self.keep is None and not self.more
+
 
 @dataclass(frozen=True)
 class Returned:
@@ -63,9 +68,17 @@ class Returned:
 
 @dataclass(frozen=True)
 class Call:
-    """One recorded call: the function's name and what came back, a Returned or a StudentError."""
+    """One recorded call: the function's name, what came back (a Returned or a StudentError), and what it was given.
+
+    changed: whether the call left one of its plain arguments otherwise than it was. again: whether it is the call of a
+    function, which may be put to somebody else with the same arguments.
+    """
     name: str
     outcome: Returned | StudentError
+    args: tuple = ()
+    kwargs: dict = field(default_factory=dict)
+    changed: bool = False
+    again: bool = False
 
 
 class Student:
@@ -144,9 +157,10 @@ class Student:
                 raise StudentError("unreadable", f"`{label}` called the function that it was given more than "
                                                  f"{used_up.budget} times.")
         except StudentError as error:
-            self.calls.append(Call(label, error))
+            self.calls.append(Call(label, error, request.args, request.kwargs, again=request.plain))
             raise
-        self.calls.append(Call(label, outcome))
+        self.calls.append(Call(label, outcome, request.args, request.kwargs, _changed(request.args, outcome.args),
+                               request.plain))
         return outcome
 
     def keep(self, label: str, name: str, of: Handle | None, args: tuple, kwargs: dict, made: type = Handle):
@@ -224,6 +238,11 @@ def returned(request: Request, sent: tuple, reply: dict) -> Returned:
         return Returned(cross(reply["value"]), after, counted)
     except Unreadable as reason:
         raise StudentError("unreadable", f"`{request.label}` returned {reason}.") from None
+
+
+def _changed(before: tuple, after: tuple) -> bool:
+    """Whether an argument of a plain type is not what it was; what is made to be written into is no plain type."""
+    return any(type(old) in PLAIN and not same(old, new, 0, 0) for old, new in zip(before, after))
 
 
 class LocalStudent(Student):

@@ -19,6 +19,9 @@ MAX_DEPTH = 8
 MAX_TUPLE_KEYS = 10_000  # in one dictionary: the hashes of tuples of numbers can be made to collide
 
 
+PLAIN = (list, tuple, dict, torch.Tensor, np.ndarray)      # what a call can change
+
+
 class Unreadable(Exception):
     """A value that cannot cross; the message is a sentence fragment such as "a numpy.float64; return float(x)"."""
 
@@ -54,8 +57,14 @@ def cross(value: object, depth: int = 0) -> object:
         if sum(type(key) is tuple for key in value) > MAX_TUPLE_KEYS:
             raise Unreadable(f"a dictionary with more than {MAX_TUPLE_KEYS:,} tuples as keys")
         return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, np.generic):
-        raise Unreadable(f"a {type_name(value)}; turn it into a plain {type(value.item()).__name__} with .item()")
+    if isinstance(value, np.generic) and type(value.item()) in SCALARS:
+        return cross(value.item())                      # numpy.float64(0.5) is the number 0.5
+    for plain in (dict, list, tuple):                   # an OrderedDict, a namedtuple, a torch.Size
+        if isinstance(value, plain):
+            items = dict.items(value) if plain is dict else plain.__iter__(value)
+            return cross(plain(items), depth)
+    if type(value) is torch.nn.Parameter:
+        return _cross_tensor(value)
     if isinstance(value, torch.Tensor):
         raise Unreadable(f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain torch.Tensor")
     raise Unreadable(f"an object of type {type_name(value)}")
@@ -79,7 +88,7 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
         raise Unreadable(f"a tensor on the device {tensor.device}; return it with .cpu()")
     if tensor.dtype not in TENSOR_DTYPES:
         raise Unreadable(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
+    return tensor.detach().clone(memory_format=torch.contiguous_format).as_subclass(torch.Tensor)
 
 
 def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) -> bool:

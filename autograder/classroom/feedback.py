@@ -34,7 +34,7 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     one, short = assignment.exercises[id], id.split(".", 1)[1]
     result = next((result for result in verdict.results if result["exercise"] == id), None)
     stages = result["stages"] if result else []
-    first = next((stage for stage in stages if stage["status"] != "passed"), None)
+    first = next((stage for stage in stages if stage["status"] not in ("passed", "capped")), None)
     own = verdict.own.get(short, "")
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
             "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",

@@ -139,8 +139,8 @@ class ShowPoints(NbGraderPreprocessor):
 
 def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
     """A table for people and the points for nbgrader; an error output where a human must decide."""
+    from autograder.checks.results import ExerciseResult
     from autograder.checks.rubric import as_html, as_text
-    from autograder.checks.runner import ExerciseResult
 
     waiting = verdict.waits(result["exercise"]) if result else verdict.waits("")
     if result is None or waiting:

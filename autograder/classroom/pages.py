@@ -15,8 +15,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 PALETTE = Path(__file__).parents[2] / "book" / "assets" / "palette.css"
 SHOWN_CODE = 12_000     # characters of one cell that a page shows
 
-TONES = {"passed": "good", "wrong": "bad", "error": "bad", "not_attempted": "idle", "time": "bad", "memory": "bad",
-         "killed": "bad", "fault": "warn", "human": "warn"}
+TONES = {"passed": "good", "slip": "warn", "capped": "warn", "wrong": "bad", "error": "bad", "not_attempted": "idle",
+         "time": "bad", "memory": "bad", "killed": "bad", "fault": "warn", "human": "warn"}
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import correlation, median
 from urllib.parse import quote
 
+from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.feedback import _title, feedback_path
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
@@ -61,10 +62,10 @@ def item_analysis(verdicts: list[Verdict]) -> list[dict]:
     rows = []
     for (exercise, name), stages in columns.items():
         first = not rows or rows[-1]["exercise"] != exercise
-        counts = Counter(STATUS_WORDS[stage["status"]] for stage in stages if stage["status"] != "passed")
+        counts = Counter(STATUS_WORDS[stage["status"]] for stage in stages if stage["status"] not in EARNING)
         rows.append({"exercise": exercise, "name": name, "points": stages[0]["points"],
                      "rows": stages_of[exercise] if first else 0,
-                     "share": sum(stage["status"] == "passed" for stage in stages) / len(stages),
+                     "share": sum(stage["status"] in EARNING for stage in stages) / len(stages),
                      "discrimination": discrimination([stage["earned"] for stage in stages], totals),
                      "otherwise": ", ".join(f"{count} {word}" for word, count in counts.most_common())})
     return rows

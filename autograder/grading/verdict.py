@@ -252,9 +252,12 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: byte
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]
             broken = any(error.kind == "fault" for error in student.cell_errors)
-            for one in checked:
+            # With the visible seed first, before any hidden input is inside: only what is said here is told.
+            shown = [run_exercise(one, patient, mistakes=[]) for one in checked if time.monotonic() < deadline]
+            for place, one in enumerate(checked):
                 results.append(_fault_of(one, "BudgetSpent") if time.monotonic() >= deadline else run_exercise(
-                    one, patient, lambda stage, one=one: rng_for(one.id, stage, verdict.student, secret=secret)).to_json())
+                    one, patient, lambda stage, one=one: rng_for(one.id, stage, verdict.student, secret=secret),
+                    shown=shown[place]).to_json())
         if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
             results = [result if result["earned"] >= result["points"] else _fault_of(one, "a cell failed in a library")
                        for one, result in zip(checked, results, strict=True)]

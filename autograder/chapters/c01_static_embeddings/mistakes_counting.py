@@ -16,26 +16,26 @@ def _count(sentences, vocab_size, places, step=1.0):
     return counts
 
 
-@mistake(COUNTS, "right-side-only", caught_by="middle", loses=3,
+@mistake(COUNTS, "right-side-only", caught_by="middle", loses=4,
          misconception="You count only the words to the right of the centre. A context may also stand on the left.")
 def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size, lambda s, i: range(i + 1, min(len(s), i + window + 1)))
 
 
-@mistake(COUNTS, "far-end-missed", caught_by="middle", loses=2,
+@mistake(COUNTS, "far-end-missed", caught_by="middle", loses=4,
          misconception="`range` leaves out its end, so the word exactly `window` steps to the right is missed: add 1.")
 def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size,
                   lambda s, i: [j for j in range(max(0, i - window), min(len(s), i + window)) if j != i])
 
 
-@mistake(COUNTS, "counts-itself", caught_by="middle", loses=3,
+@mistake(COUNTS, "counts-itself", caught_by="middle", loses=4,
          misconception="You count each position as a context of itself.")
 def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size, lambda s, i: range(max(0, i - window), min(len(s), i + window + 1)))
 
 
-@mistake(COUNTS, "window-is-the-width", caught_by="middle", loses=3,
+@mistake(COUNTS, "window-is-the-width", caught_by="middle", loses=4,
          misconception="You take `window` as the width of the whole window; it is the reach on each side.")
 def _(sentences, vocab_size, window):
     half = window // 2
@@ -54,7 +54,7 @@ def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size, places)
 
 
-@mistake(COUNTS, "wraps-round", caught_by="ends", loses=1,
+@mistake(COUNTS, "wraps-round", caught_by="ends", loses=2,
          misconception="A negative index counts from the end in Python, so the last words of a sentence become "
                        "contexts of its first words.")
 def _(sentences, vocab_size, window):
@@ -135,7 +135,7 @@ def _ratio(counts):
     return counts * counts.sum() / (counts.sum(1, keepdim=True) * counts.sum(0, keepdim=True))
 
 
-@mistake(PPMI, "joint-not-normalised", caught_by="chance", loses=3,
+@mistake(PPMI, "joint-not-normalised", caught_by="chance", loses=4,
          misconception="You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by the "
                        "sum of the table.")
 def _(counts):
@@ -143,7 +143,7 @@ def _(counts):
     return torch.where(counts > 0, _ratio(counts) * counts.sum(), 1.0).log().clamp(min=0)
 
 
-@mistake(PPMI, "conditional-only", caught_by="chance", loses=2,
+@mistake(PPMI, "conditional-only", caught_by="chance", loses=3,
          misconception="You divide by P(w) only: that is the probability of the context given the word. PMI divides "
                        "by P(c) too.")
 def _(counts):
@@ -152,7 +152,7 @@ def _(counts):
     return torch.where(counts > 0, share, 1.0).log().clamp(min=0)
 
 
-@mistake(PPMI, "one-added", caught_by="chance", loses=3,
+@mistake(PPMI, "one-added", caught_by="chance", loses=4,
          misconception="You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in "
                        "those cells instead.")
 def _(counts):
@@ -195,13 +195,22 @@ def _(counts):
     return _ratio(counts.float()).log().clamp(min=0)
 
 
-@mistake(PPMI, "changes-the-table", caught_by="types", loses=1,
+@mistake(PPMI, "changes-the-table", caught_by="chance", loses=2,
          misconception="`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: "
                        "`counts / ...`.")
 def _(counts):
     counts /= counts.sum()
     chance = counts.sum(1, keepdim=True) * counts.sum(0, keepdim=True)
     return torch.where(counts > 0, counts / chance, 1.0).log().clamp(min=0)
+
+
+@mistake(PPMI, "keepdim-forgotten", caught_by="chance", loses=5,
+         misconception="Without `keepdim=True` the sum over a row has the shape (W,), which lines up with the columns: "
+                       "P(w) is taken for P(c), or the shapes do not fit.")
+def _(counts):
+    counts = counts.float()
+    ratio = counts * counts.sum() / (counts.sum(1) * counts.sum(0, keepdim=True))
+    return torch.where(counts > 0, ratio, 1.0).log().clamp(min=0)
 
 
 SIZES = "01.predict_sizes"

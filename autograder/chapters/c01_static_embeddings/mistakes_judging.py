@@ -8,7 +8,7 @@ from autograder.checks.registry import mistake
 WEIGHT = "01.glove_weight"
 
 
-@mistake(WEIGHT, "no-limit", caught_by="limit", loses=1,
+@mistake(WEIGHT, "no-limit", caught_by="limit", loses=2,
          misconception="You forgot the case of counts above x_max: their weight is 1, not more.")
 def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float() / x_max) ** alpha
@@ -33,7 +33,7 @@ def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float() / 100).clamp(max=1) ** 0.75
 
 
-@mistake(WEIGHT, "nothing-above", caught_by="limit", loses=1,
+@mistake(WEIGHT, "nothing-above", caught_by="limit", loses=2,
          misconception="Counts of x_max and more get the weight 0. They are the pairs that are known best: their "
                        "weight is 1.")
 def _(counts, x_max=100.0, alpha=0.75):
@@ -47,7 +47,7 @@ def _(counts, x_max=100.0, alpha=0.75):
     return torch.where((counts > 0) & (counts < x_max), (counts.float() / x_max) ** alpha, 1.0)
 
 
-@mistake(WEIGHT, "changes-the-counts", caught_by="limit", loses=1,
+@mistake(WEIGHT, "changes-the-counts", caught_by="limit", loses=0.6,
          misconception="An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts. Make a "
                        "new tensor.")
 def _(counts, x_max=100.0, alpha=0.75):
@@ -76,21 +76,21 @@ def _best(scores, without=()):
     return int(scores.argmax())
 
 
-@mistake(ANALOGY, "a-minus-b", caught_by="direction", loses=2.5,
+@mistake(ANALOGY, "a-minus-b", caught_by="direction", loses=4,
          misconception="You take the step from b to a. The target is b - a + c.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     return _best(unit @ (unit[a] - unit[b] + unit[c]), (a, b, c))
 
 
-@mistake(ANALOGY, "a-plus-b", caught_by="direction", loses=2.5,
+@mistake(ANALOGY, "a-plus-b", caught_by="direction", loses=4,
          misconception="You compute a + b - c. The target is b - a + c.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     return _best(unit @ (unit[a] + unit[b] - unit[c]), (a, b, c))
 
 
-@mistake(ANALOGY, "a-left-out", caught_by="direction", loses=2,
+@mistake(ANALOGY, "a-left-out", caught_by="direction", loses=3.5,
          misconception="You forgot to subtract a: the sum of b and c finds words near both, not the relation.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -150,7 +150,7 @@ def _(matrix, a, b, c):
     return int(scores.argsort(stable=True)[-1])
 
 
-@mistake(ANALOGY, "a-tensor", caught_by="direction", loses=5,
+@mistake(ANALOGY, "a-tensor", caught_by="direction", loses=1,
          misconception="You return a tensor. A plain int was asked for: .item() or int() makes one.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)

@@ -20,7 +20,7 @@ def _(counts, threshold):
     return (threshold / counts.float()).sqrt().clamp(max=1)
 
 
-@mistake(KEEP, "share-of-largest", caught_by="formula", loses=1,
+@mistake(KEEP, "share-of-largest", caught_by="formula", loses=2,
          misconception="You divide by the largest count. A share is relative to the sum of all counts.")
 def _(counts, threshold):
     return (threshold * counts.max() / counts.float()).sqrt().clamp(max=1)
@@ -114,6 +114,21 @@ def _(candidate):
     assert torch.equal(candidate(counts, 0.001), (0.001 / (counts / counts.sum())).sqrt().clamp(max=1))
 
 
+@mistake(WRITE, "assert-on-a-tuple", caught_by="formula", loses=4,
+         misconception="`assert (condition, text)` asserts a tuple, which is always true. Leave the parentheses out.")
+def _(candidate):
+    keep = candidate(torch.tensor([60.0, 25.0, 10.0, 5.0]), 0.09)
+    claim = (torch.allclose(keep, torch.tensor([0.387, 0.6, 0.949, 1.0]), atol=1e-3), "wrong probabilities")
+    assert claim
+
+
+@mistake(WRITE, "never-called", caught_by="formula", loses=4,
+         misconception="The test works the numbers out itself and never calls the function that it is given.")
+def _(candidate):
+    counts = torch.tensor([60.0, 25.0, 15.0])
+    assert ((0.09 / (counts / counts.sum())).sqrt() <= 1).all()
+
+
 NOISE = "01.noise_distribution"
 
 
@@ -149,7 +164,7 @@ def _(counts, power=0.75):
     return weight / weight.sum()
 
 
-@mistake(NOISE, "softmax", caught_by="three-quarters", loses=2,
+@mistake(NOISE, "softmax", caught_by="lottery", loses=3,
          misconception="A softmax exponentiates. Here the counts are raised to a power and divided by their sum.")
 def _(counts, power=0.75):
     return torch.softmax(counts.float(), 0)

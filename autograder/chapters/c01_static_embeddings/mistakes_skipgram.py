@@ -20,7 +20,7 @@ def _(center, context, negatives):
     return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)).sum()
 
 
-@mistake(LOSS, "mean-over-negatives", caught_by="untrained", loses=2,
+@mistake(LOSS, "mean-over-negatives", caught_by="untrained", loses=1.5,
          misconception="You average over the K negatives. Inside one pair they are summed; only the batch is averaged.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -43,7 +43,7 @@ def _(center, context, negatives):
     return (-torch.nn.functional.logsigmoid(good) + (2 * log_two + torch.nn.functional.logsigmoid(bad)).sum(-1)).mean()
 
 
-@mistake(LOSS, "maximises", caught_by="untrained", loses=4,
+@mistake(LOSS, "maximises", caught_by="untrained", loses=5,
          misconception="You return what the paper maximises. The loss is its negative, so that smaller is better.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -74,6 +74,22 @@ def _(center, context, negatives):
     return -((torch.sigmoid(good) + 1e-10).log() + (torch.sigmoid(-bad) + 1e-10).log().sum(-1)).mean()
 
 
+@mistake(LOSS, "first-pair-only", caught_by="every-pair", loses=2.5,
+         misconception="You return the loss of the first pair; the others play no part. Take the mean over the batch.")
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1))[0]
+
+
+@mistake(LOSS, "exp-over-one-plus-exp", caught_by="large-scores", loses=1,
+         misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
+                       "divided by infinity is NaN.")
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    loss = good.exp() / (1 + good.exp())
+    return -(loss.log() + ((-bad).exp() / (1 + (-bad).exp())).log().sum(-1)).mean()
+
+
 GRADIENTS = "01.sgns_gradients"
 
 
@@ -92,7 +108,7 @@ def _(center, context, negatives):
     return tuple(len(center) * part for part in _gradients(center, context, negatives))
 
 
-@mistake(GRADIENTS, "sigmoid-without-minus-one", caught_by="context", loses=2,
+@mistake(GRADIENTS, "sigmoid-without-minus-one", caught_by="context", loses=3.5,
          misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
                        "little to do.")
 def _(center, context, negatives):
@@ -115,20 +131,20 @@ def _(center, context, negatives):
     return (torch.sigmoid(good) - 1)[:, None] * context / len(center), d_context, d_negatives
 
 
-@mistake(GRADIENTS, "first-negative-only", caught_by="centre-from-negatives", loses=1,
+@mistake(GRADIENTS, "first-negative-only", caught_by="centre-from-negatives", loses=0.5,
          misconception="The centre's gradient takes only the first negative. All K are summed.")
 def _(center, context, negatives):
     _, d_context, d_negatives = _gradients(center, context, negatives)
     return _gradients(center, context, negatives[:, :1])[0], d_context, d_negatives
 
 
-@mistake(GRADIENTS, "uphill", caught_by="context", loses=4,
+@mistake(GRADIENTS, "uphill", caught_by="context", loses=5,
          misconception="All signs are turned round: this is the direction of the step, not the gradient of the loss.")
 def _(center, context, negatives):
     return tuple(-part for part in _gradients(center, context, negatives))
 
 
-@mistake(GRADIENTS, "centre-and-context-swapped", caught_by="context", loses=3,
+@mistake(GRADIENTS, "centre-and-context-swapped", caught_by="context", loses=4,
          misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times "
                        "the error.")
 def _(center, context, negatives):
@@ -136,18 +152,26 @@ def _(center, context, negatives):
     return d_context, d_center, d_negatives
 
 
-@mistake(GRADIENTS, "negatives-averaged", caught_by="negatives", loses=2,
+@mistake(GRADIENTS, "negatives-averaged", caught_by="negatives", loses=1.5,
          misconception="You divide by K as well. Inside one pair the negatives are summed, only the batch is averaged.")
 def _(center, context, negatives):
     return _gradients(center, context, negatives, push=lambda score: torch.sigmoid(score) / score.shape[1])
 
 
-@mistake(GRADIENTS, "own-vector", caught_by="context", loses=4,
+@mistake(GRADIENTS, "own-vector", caught_by="context", loses=5,
          misconception="You multiply each error by the vector itself. A dot product passes on the *other* vector.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     pull, push = (torch.sigmoid(good) - 1)[:, None] / len(center), torch.sigmoid(bad)[:, :, None] / len(center)
     return pull * center + (push * center[:, None]).sum(1), pull * context, push * negatives
+
+
+@mistake(GRADIENTS, "exp-over-one-plus-exp", caught_by="large-scores", loses=0.5,
+         misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
+                       "divided by infinity is NaN.")
+def _(center, context, negatives):
+    return _gradients(center, context, negatives, pull=lambda score: score.exp() / (1 + score.exp()) - 1,
+                      push=lambda score: score.exp() / (1 + score.exp()))
 
 
 CBOW = "01.cbow_scores"

@@ -83,7 +83,7 @@ def _(counts):
 
 @alternative("01.ppmi", "small-number-everywhere")
 def _(counts):
-    p = counts / counts.sum()
+    p = counts.float() / counts.sum()
     tiny = 1e-30
     chance = p.sum(dim=1, keepdim=True) @ p.sum(dim=0, keepdim=True)
     return torch.log((p + tiny) / (chance + tiny)).clamp_min(0) * (counts > 0)

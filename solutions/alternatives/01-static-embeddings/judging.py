@@ -12,7 +12,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 
 @alternative("01.glove_weight", "limit-after-the-power")
 def _(counts, x_max=100.0, alpha=0.75):
-    return torch.pow(counts / x_max, alpha).clamp(max=1.0)
+    return torch.pow(counts.float() / x_max, alpha).clamp(max=1.0)
 
 
 @alternative("01.glove_weight", "numpy")

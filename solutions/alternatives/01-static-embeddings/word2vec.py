@@ -56,7 +56,7 @@ def _(counts, power=0.75):
 
 @alternative("01.noise_distribution", "shares-bent-and-normalised-again")
 def _(counts, power=0.75):
-    share = (counts / counts.sum()) ** power
+    share = (counts.float() / counts.sum()) ** power
     return torch.nn.functional.normalize(share, p=1, dim=0)
 
 

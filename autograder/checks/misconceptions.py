@@ -1,0 +1,90 @@
+"""Which known mistake a student made, if that can be known.
+
+A mistake is named only when it gave exactly the student's answers on every call of the exercise, right and wrong ones,
+and on every input on which the registered mistakes were asked besides; and when no other mistake did. Two mistakes
+that cannot be told apart are never named: a wrong sentence is worse than none. The result stands with the first stage
+that failed.
+"""
+from collections.abc import Callable
+from dataclasses import replace
+
+from autograder.checks.results import FAILED, StageResult
+from autograder.checks.stages import Run, run_stages
+from autograder.checks.student import Call, LocalStudent, Returned, Student, StudentError
+from autograder.checks.values import same
+
+REPLAYS = 40        # more inputs than these are not asked again
+UNSURE = ("time", "memory", "killed", "fault")
+
+
+def named(exercise, student: Student, runs: list[Run], results: list[StageResult], rng_for_stage: Callable,
+          mistakes: list) -> list[StageResult]:
+    """The results, each first failure of a function with the misconception that explains all of its answers."""
+    if exercise.kind == "write-test" or any(result.status in UNSURE for result in results):
+        return results      # a test says yes or no: many different ones say the same
+    results = list(results)
+    for function in dict.fromkeys(mistake.replaces for mistake in mistakes):
+        failed = next((place for place, (run, result) in enumerate(zip(runs, results)) if result.status in FAILED
+                       and any(call.name == function for call in run.calls)), None)
+        if failed is not None:
+            known = [mistake for mistake in mistakes if mistake.replaces == function]
+            sentence = _sentence(exercise, student, _of(function, runs), rng_for_stage, function, known)
+            results[failed] = replace(results[failed], misconception=sentence)
+    return results
+
+
+def _sentence(exercise, student: Student, theirs: list[list[Call]], rng_for_stage: Callable, function: str,
+              mistakes: list) -> str:
+    """The misconception of the one mistake that answers as the student does, or ""."""
+    suspects = []
+    for mistake in mistakes:
+        suspect = LocalStudent({function: mistake.function})
+        runs = run_stages(exercise, suspect, rng_for_stage)
+        asked = _of(function, runs)
+        fails = any(run.result.status in FAILED for run, calls in zip(runs, asked) if calls)
+        suspects.append((mistake, suspect, asked, fails))
+    likely = [(mistake, suspect) for mistake, suspect, asked, fails in suspects
+              if fails and len(asked) == len(theirs) and all(map(_same_calls, asked, theirs))]
+    more = _not_asked(theirs, [asked for _, _, asked, _ in suspects]) if likely else []
+    for call in more:
+        came = _answer(student, call)
+        likely = [(mistake, suspect) for mistake, suspect in likely if _same(_answer(suspect, call), came)]
+    sentences = {mistake.misconception for mistake, _ in likely}
+    return sentences.pop() if len(sentences) == 1 else ""
+
+
+def _of(function: str, runs: list[Run]) -> list[list[Call]]:
+    return [[call for call in run.calls if call.name == function] for run in runs]
+
+
+def _not_asked(theirs: list[list[Call]], others: list[list[list[Call]]]) -> list[Call]:
+    """Calls that a mistake was asked at some stage and the student was not, because a stage ends where it fails."""
+    found: list[Call] = []
+    for place, mine in enumerate(theirs):
+        longest = max((stages[place] for stages in others), key=len, default=[])
+        found += longest[len(mine):]
+    return [call for call in found if call.again][:REPLAYS]
+
+
+def _answer(student: Student, call: Call) -> Returned | StudentError:
+    """What the student says to a call that was put to somebody else."""
+    try:
+        return student.call(call.name, *call.args, **call.kwargs)
+    except StudentError as error:
+        return error
+
+
+def _same_calls(left: list[Call], right: list[Call]) -> bool:
+    return len(left) == len(right) and all(_same(a.outcome, b.outcome) for a, b in zip(left, right))
+
+
+def _same(left: Returned | StudentError, right: Returned | StudentError) -> bool:
+    if isinstance(left, StudentError) or isinstance(right, StudentError):
+        return type(left) is type(right) and left.kind == right.kind and _exception(left) == _exception(right)
+    return same(left.value, right.value) and all(
+        callable(a) or same(a, b) for a, b in zip(left.args, right.args))
+
+
+def _exception(error: StudentError) -> str:
+    """The kind of exception: the last line up to its colon."""
+    return error.text.rsplit("\n", 1)[-1].split(":")[0] if error.kind == "error" else ""

@@ -1,0 +1,94 @@
+"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, or a changed argument.
+
+A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect` notes a slip and goes
+on with the value that was meant, so that the values themselves are looked at all the same.
+"""
+from contextvars import ContextVar
+
+import numpy as np
+import torch
+
+from autograder.checks.values import type_name
+
+SHARE = 0.2
+CHANGED = ("Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
+           "that end in `_` write into what they were given.")
+NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
+
+_noted: ContextVar[list[str] | None] = ContextVar("slips", default=None)
+
+
+def begin() -> list[str]:
+    """Start a fresh list of slips, for one stage; `expect` adds to it."""
+    noted: list[str] = []
+    _noted.set(noted)
+    return noted
+
+
+def note(sentence: str) -> None:
+    """Remember a slip, once. Outside a stage nobody listens."""
+    noted = _noted.get()
+    if noted is not None and sentence not in noted:
+        noted.append(sentence)
+
+
+def converted(value: object, expected: object, name: str) -> object:
+    """`value` as the type, dtype and shape of `expected` where only those differ, with a slip noted; else unchanged."""
+    kind = type(expected)
+    if kind in (torch.Tensor, np.ndarray):
+        return _as_array(value, expected, name)
+    if kind in (int, float) and type(value) is not kind:
+        return _as_number(value, kind, name)
+    if kind in (list, tuple) and type(value) in (list, tuple) and type(value) is not kind:
+        note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
+        return kind(value)
+    return value
+
+
+def _as_number(value: object, kind: type, name: str) -> object:
+    """A tensor or array of one number, or a whole float for an int, as the number."""
+    asked = f"a plain {kind.__name__} was asked for"
+    if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
+        item = value.reshape(-1)[0].item()
+        if type(item) in (int, float) and not (kind is int and item != item):
+            note(f"{name} is a {type_name(value)}; {asked}. Use .item() to make a Python number of it.")
+            return _as_number(item, kind, name)
+        return value
+    if kind is int and type(value) is float and value.is_integer() and abs(value) < 2**53:
+        note(f"{name} is a float; {asked}. Use // or int().")
+        return int(value)
+    return float(value) if kind is float and type(value) is int and abs(value) < 2**53 else value
+
+
+def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> object:
+    """Another kind of array, another dtype, or axes of length 1 too many or too few, as what was asked for."""
+    kind, came = type(expected), value
+    if type(value) is not kind:
+        if type(value) not in NUMBERS:
+            return value
+        try:
+            plain = value.numpy() if type(value) is torch.Tensor else np.asarray(value)
+        except (ValueError, TypeError):
+            return value
+        if plain.dtype.kind not in "iuf":
+            return value
+        came = torch.from_numpy(plain.copy()) if kind is torch.Tensor else plain
+    if came.shape != expected.shape:
+        if [n for n in came.shape if n != 1] != [n for n in expected.shape if n != 1]:
+            return value
+        came = came.reshape(expected.shape)
+    if type(value) is not kind:
+        note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
+    elif value.shape != came.shape:
+        note(f"{name} has the right numbers in another shape: with an axis of length 1 too many or too few.")
+    elif came.dtype != expected.dtype and _numeric(came) and _numeric(expected):
+        note(f"{name} has dtype {_dtype(came)}; {_dtype(expected)} was asked for.")
+    return came
+
+
+def _numeric(array: torch.Tensor | np.ndarray) -> bool:
+    return _dtype(array) != "bool"
+
+
+def _dtype(array: torch.Tensor | np.ndarray) -> str:
+    return str(array.dtype).removeprefix("torch.")

@@ -1,0 +1,61 @@
+"""Run the stages of an exercise on one student, each by itself; nothing is put in proportion yet."""
+import hashlib
+import hmac
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from autograder.checks import slips
+from autograder.checks.expect import CheckFailed
+from autograder.checks.results import CAUSES, StageResult
+from autograder.checks.student import Call, Student, StudentError
+
+STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong"}    # other kinds are statuses themselves
+
+
+def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
+    """A generator seeded by HMAC-SHA256 of the names (exercise, stage, student) under `secret`; none in a notebook."""
+    digest = hmac.new(secret, "\0".join(names).encode(), hashlib.sha256).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stage as it was run: its result, the calls that it made, and the slips that were noted on the way."""
+    result: StageResult
+    calls: list[Call]
+    slips: list[str]
+
+
+def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
+    """Run every stage by itself, with nothing put in proportion yet."""
+    return [_run(exercise, stage, student, rng_for_stage(stage.name)) for stage in exercise.stages]
+
+
+def _run(exercise, stage, student: Student, rng: torch.Generator) -> Run:
+    noted = slips.begin()
+    result = run_stage(stage, student, rng)
+    calls = student.calls
+    if not exercise.changes and any(call.changed for call in calls):
+        slips.note(slips.CHANGED)
+    return Run(result, calls, noted)
+
+
+def run_stage(stage, student: Student, rng: torch.Generator) -> StageResult:
+    """Run one stage. Never raises on the student's account, nor on the check's: that is the status "fault"."""
+    student.new_stage()
+    offered = {"student": student, "rng": rng}
+    wanted = {name: offered[name] for name in inspect.signature(stage.function).parameters}
+    try:
+        stage.function(**wanted)
+    except CheckFailed as failed:
+        return StageResult(stage.name, stage.points, 0.0, "wrong", failed.cause, failed.detail)
+    except StudentError as error:
+        status = STATUS_OF_KIND.get(error.kind, error.kind)
+        cause = CAUSES.get(status, error.text)
+        return StageResult(stage.name, stage.points, 0.0, status, cause, "" if cause == error.text else error.text)
+    except Exception as error:
+        return StageResult(stage.name, stage.points, 0.0, "fault", CAUSES["fault"], f"{type(error).__name__}: {error}")
+    return StageResult(stage.name, stage.points, float(stage.points), "passed")
