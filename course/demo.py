@@ -21,7 +21,7 @@ def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
 
     waiting = []
     for function in functions:
-        exercise = find(function)
+        exercise, _ = find(function, {})
         student = LocalStudent({**function.__globals__, function.__name__: function})
         result = run_exercise(exercise, student, mistakes=[])
         if result.earned < result.points:

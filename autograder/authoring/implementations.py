@@ -4,16 +4,20 @@ Everything here runs in this process, without isolation: it is for the course's 
 work, never for somebody else's submission (`course grade` does that).
 """
 import linecache
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from autograder.authoring.catalogue import EXERCISES, assignment
+from autograder.checks.limited import OutOfTime, clock
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.checks.tracebacks import student_traceback
 from autograder.errors import CourseError
 
+CELL_SECONDS = 20.0       # one cell of a student's own notebook; as in grading
+DEFINES = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 MAGICS = ("%", "!", "?")
 
 
@@ -87,10 +91,23 @@ def run_cells(cells: Iterator[tuple[str, str]], where: str) -> tuple[dict[str, o
     namespace: dict[str, object] = {"__name__": "notebook"}
     failures = []
     for label, source in cells:
-        filename = f"{where}: {label}"
+        filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        fired: list[bool] = []
         try:
-            exec(compile(source, filename, "exec"), namespace)
+            with clock(CELL_SECONDS, fired):
+                exec(compile(source, filename, "exec"), namespace)
+        except OutOfTime:
+            failures.append(f"{filename}: This cell was stopped: it took more than {CELL_SECONDS:g} seconds.")
         except Exception as error:
             failures.append(student_traceback(error, namespace))
+            for name in DEFINES.findall(source) if isinstance(error, SyntaxError) else []:
+                namespace[name] = _unparsable(failures[-1])
     return namespace, failures
+
+
+def _unparsable(text: str):
+    """What stands for a function whose cell is no Python: calling it says so."""
+    def not_there(*args: object, **more: object) -> None:
+        raise SyntaxError(f"its cell is no Python yet, so it was not run: {text}")
+    return not_there

@@ -3,13 +3,17 @@
 The table takes its colours from the page around it, says everything in words, and marks the first stage that is
 not passed with "start here": the stages are ordered so that it is the cause of the later ones.
 """
+import os
 import re
 from html import escape
+from pathlib import Path
+from urllib.parse import quote
 
 from autograder.checks.results import ExerciseResult, StageResult
 
 WORDS = {"passed": "passed", "slip": "nearly", "capped": "counts less", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
          "time": "too slow", "memory": "too much memory", "killed": "ended early", "fault": "checker failed"}
+BOOK = Path(__file__).resolve().parents[2] / "_build" / "html"
 CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
 FIRST = "border-left:.35em solid currentColor"
 NUMBERS = ("margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
@@ -41,8 +45,7 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
     columns = ("Stage", "Points", "Result", "Why") if first else ("Stage", "Points", "Result")
     heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in columns)
     rows = "".join(_row(stage, result, first) for stage in result.stages)
-    # No link: where the notebook lies, and what the Jupyter server lets a page open, is not known here.
-    link = f"<p>Read in the book: {escape(page(see))}</p>" if first and see else ""
+    link = f"<p>Read in the book: {_link(see)}</p>" if first and see else ""
     return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
             f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
             f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{link}")
@@ -71,6 +74,15 @@ def page(see: str) -> str:
     """The file of the built book: "01-static-embeddings/counting#ppmi" is in counting.html."""
     name, _, anchor = see.partition("#")
     return f"{name}.html" + (f"#{anchor}" if anchor else "")
+
+
+def _link(see: str) -> str:
+    """The page as a link from the notebook's folder, which is where a kernel runs; plain text while it is not built."""
+    file, _, anchor = page(see).partition("#")
+    if not (BOOK / file).is_file():
+        return escape(page(see))
+    path = quote(os.path.relpath(BOOK / file)) + (f"#{quote(anchor)}" if anchor else "")
+    return f"<a href='{path}' target='_blank'>{escape(page(see))}</a>"
 
 
 def _sentences(stage: StageResult, result: ExerciseResult) -> list[str]:

@@ -29,6 +29,13 @@ def add_arguments(parser) -> None:
     mutants.add_argument("--all", action="store_true", help="list those that were noticed too")
     mutants.set_defaults(part_run=run_mutants)
 
+    tries = parts.add_parser("try", help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
+                                         "process, over forty seeds and in the sandbox")
+    tries.add_argument("folder", metavar="FOLDER")
+    tries.add_argument("--assignment", default="01", metavar="ASSIGNMENT", help="default: 01")
+    tries.add_argument("--no-sandbox", action="store_true", help="leave the sandbox out")
+    tries.set_defaults(part_run=run_try)
+
 
 def _exercise(parser) -> None:
     parser.add_argument("exercise", nargs="*", default=["01"], metavar="EXERCISE",
@@ -106,3 +113,18 @@ def run_mutants(args) -> int:
     unused = sum(len(outcome.unused) for outcome in outcomes)
     print(f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained")
     return 1 if surviving or unused else 0
+
+
+def run_try(args) -> int:
+    """Print what came of each answer; 1 when one is not judged as its name says."""
+    from pathlib import Path
+
+    from autograder.authoring.catalogue import assignment
+    from autograder.authoring.tries import summary, trials
+
+    done = []
+    for one in trials(assignment(args.assignment), Path(args.folder), not args.no_sandbox):
+        done.append(one)
+        print(one.line(), flush=True)
+    print(summary(done))
+    return 1 if any(one.problem for one in done) else 0

@@ -49,6 +49,7 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import sys
 
     from autograder.authoring.implementations import namespace_of, student_path
+    from autograder.checks.limited import Limited
     from autograder.checks.protocol import LocalStudent, run_exercise
     from autograder.checks.rubric import as_text
     from autograder.errors import CourseError
@@ -67,7 +68,7 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
             if namespace is not None:
                 if own:
                     print(f"course check: {exercise.id} ...", file=sys.stderr)
-                results.append((exercise, run_exercise(exercise, LocalStudent(namespace))))
+                results.append((exercise, run_exercise(exercise, Limited(LocalStudent(namespace)))))
     if not results and checked:
         raise CourseError(f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
                           "`course author matrix` lists the mistakes")

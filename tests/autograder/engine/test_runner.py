@@ -101,7 +101,7 @@ def test_the_misconception_is_named_when_a_mistake_gives_exactly_the_same(shares
     written_otherwise = run(shares, lambda counts: counts.exp() / counts.exp().sum())
     assert [stage.misconception for stage in written_otherwise.stages] == ["", "You took the softmax."]
     written_otherwise = run(shares, lambda counts: counts.div(counts.numel()))
-    assert [stage.misconception for stage in written_otherwise.stages] == ["You divided by the length."] * 2
+    assert [stage.misconception for stage in written_otherwise.stages] == ["You divided by the length.", ""]
     assert [stage.misconception for stage in run(shares, lambda c: c * 0).stages] == ["", ""]
 
 
@@ -191,8 +191,12 @@ def test_a_good_test_earns_everything_whether_it_asserts_or_returns_false(judge)
 
 def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
     result = run(judge, lambda f: None, "judge")
+    assert result.earned == 0 and result.stages[1].cause == "Your test never calls the function that it is given."
+    result = run(judge, lambda f: f(torch.ones(2)) is None, "judge")
+    assert result.earned == 0
+    result = run(judge, lambda f: f(torch.ones(2)) is not None, "judge")
     assert result.earned == 1 and result.stages[1].cause == "A wrong sum gets through."
-    result = run(judge, lambda f: False, "judge")
+    result = run(judge, lambda f: f(torch.ones(2)) is None, "judge")
     assert result.earned == 0 and result.stages[1].cause == "Your test rejects a correct implementation."
 
 

@@ -65,8 +65,8 @@ def test_a_missing_function_is_named():
 
 
 @pytest.mark.parametrize(("value", "said"), [
-    (object(), "object of type object"), (torch.nn.Parameter(torch.ones(1)), "Parameter, which is a subclass"),
-    (np.float64(1.0), "numpy.float64; turn it into a plain float with .item()"), (1j, "complex"), pytest.param(-10**5000, "an int beyond 64 bits", id="huge"),
+    (object(), "object of type object"),
+    (1j, "complex"), pytest.param(-10**5000, "an int beyond 64 bits", id="huge"),
     (np.array([object()]), "dtype object"), (torch.ones(2).to_sparse(), "sparse"), ({1j: 2}, "a dictionary with a key of type complex"), ({float("nan"): 2}, "the key nan"),
     ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"), (type("S", (str,), {})("a"), "S"), (lambda: 1, "function"),
 ])
