@@ -76,7 +76,7 @@ RIGHT = {"99.cache": CACHE, "99.lora": LORA, "99.stream": STREAM, "99.scale": SC
          "99.loss": LOSS, "99.flat": FLAT}
 # What is replaced in the right answer, by what, and what the first failed stage says.
 WRONG = {
-    "99.cache": [("return self.kept", "return k", r"has shape \(1, 3\)"), ("OverflowError", "ValueError", "Raise OverflowError"),
+    "99.cache": [("return self.kept", "return k", r"shape \(1, 3\)"), ("OverflowError", "ValueError", "Raise OverflowError"),
                  ("def append", "def add", "`KVCache` has no method `append`. It has `add`"),
                  ("        if len", "        self.kept = torch.cat([self.kept, k])\n        if len", "raised an exception"),
                  ("return self.kept", "return [self.kept]", "list")],
