@@ -90,11 +90,11 @@ def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
         for matrix, question, answer in (asked, rolled(*asked)):
             expect(student.analogy(matrix, *question)).equals(
                 answer, cause="The target should be b - a + c: the step from a to b, taken from c.")
-    for _ in range(2):
+    for _ in range(4):
         basis = torch.linalg.qr(normal(rng, 14, 14))[0]
         target = unit((basis[1] - basis[0] + basis[2])[None])[0]
-        close = unit(target + 0.005 * torch.cat([basis[3:9], -basis[3:6]]))
-        matrix, question, answer = shuffled(rng, torch.stack([*basis[:3], target, *close]))
+        others, best = unit(0.7 * target + 0.7 * basis[3:11]), unit(0.70005 * target[None] + 0.7 * basis[11:12])
+        matrix, question, answer = shuffled(rng, torch.cat([basis[:3], best, others]))
         expect(student.analogy(matrix, *question), given="words whose scores differ in the fifth digit").equals(
             answer, cause="The best score should win, also by a little: compute in float32.")
 
