@@ -1,8 +1,8 @@
 """One call in a forked child of the worker, alone, within a cap on its memory that the kernel keeps.
 
 The child lowers its own limit on address space and forbids itself to fork, both for good: what may be lowered can never
-be raised again. It runs the student's code, so it is not believed: before it is told to go, the limits are read from
-outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the cells took
+be raised again. It runs the student's code, so it is not believed: before it hears the question, the limits are read
+from outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the cells took
 before, more than SPARE, counts as memory of the call: nothing is gained by taking it early.
 
 The child's changes to objects are gone with it; its answer goes the usual way.
@@ -36,8 +36,8 @@ def sizes_of(process: Process) -> Sizes:
 
 
 def ballast_for(frame: int) -> int:
-    """Bytes that a child sets aside for its answer, from the length of the request: a few copies of what it was given."""
-    return 6 * (frame // MIB + 2) * MIB
+    """Bytes that a child sets aside for its question, and as many for its answer: a few copies of what it is given."""
+    return 3 * (frame // MIB + 2) * MIB
 
 
 @contextmanager
@@ -51,7 +51,8 @@ def capped(process: Process, memory: int, ballast: int, before: Sizes, forked_fr
         raise process.die("killed", f"{len(born)} processes came where one was asked for")
     child = born[0]
     # What the child has mapped is its own word for it; what it can have mapped honestly is known from before.
-    allowed = min(_status(child, "VmSize"), before.addresses + SPARE_ADDRESSES + ballast) + memory
+    # Of its two ballasts it has given one back by now.
+    allowed = min(_status(child, "VmSize") + ballast, before.addresses + SPARE_ADDRESSES + 2 * ballast) + memory
     early = max(0, sizes_of(process).data - _status(child, "VmData") - before.data - SPARE)
     if early >= memory:
         raise process.die("memory", f"your cells had taken {early // MIB:,} MiB before the call")

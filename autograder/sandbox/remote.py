@@ -130,8 +130,6 @@ class RemoteStudent(Student):
             low = lowered(request, register)
             low |= {"stage": self.stage} | self._apart(request)
             frame = frames.pack(low, Ours)
-            if self._memory is not None:
-                frame = frames.pack(low | {"ballast": ballast_for(len(frame))}, Ours)
             try:
                 answer = self._converse(frame) if self._memory is None else self._converse_capped(frame)
                 outcome = self._outcome(request, low["args"], answer)
@@ -175,18 +173,21 @@ class RemoteStudent(Student):
             return {"apart": True} if request.do == "kernel" else {}    # a kernel may end its process
         if request.keep is not None:
             raise ValueError(f"`{request.label}`: an object that is made under a cap is gone with the call; make it before")
-        return {"apart": True, "cap": self._memory}
+        return {}
 
     def _converse_capped(self, frame: bytes) -> dict:
         """The same with a child that has a cap on its memory, which is looked at before it starts."""
         if sys.platform != "linux":
             return self._converse(frame)
         before, deadline = set(descendants(self._process.pid)), self._deadline(self._limits.call_seconds)
-        self._process.send(frame, deadline)
+        ballast = ballast_for(len(frame))
+        # First the child, then the question: nothing that is not capped ever sees what is asked.
+        ask = {"do": "apart", "label": "a call", "stage": self.stage, "apart": True, "cap": self._memory, "ballast": ballast}
+        self._process.send(frames.pack(ask), deadline)
         if self._process.receive(deadline) != {"say": "apart"}:
             raise self._process.die("killed", "it did not start a child for this call")
-        with capped(self._process, self._memory, ballast_for(len(frame)), self._before, before):
-            answer = self._converse(frames.pack({"do": "go"}))
+        with capped(self._process, self._memory, ballast, self._before, before):
+            answer = self._converse(frame)
         if answer.get("kind") == "memory":
             answer["text"] = f"{answer.get('text')} {self._memory / MIB:.0f} MiB are there for this call."
         return answer

@@ -102,11 +102,13 @@ class Worker:
         if child == 0:
             try:
                 if request.get("cap") is not None:
-                    ballast = mmap.mmap(-1, request["ballast"])    # room for the answer, given back before it is written
-                    self.executor.packed, self.executor.after_run = None, ballast.close
+                    # Room for the question and for the answer, given back when each is there.
+                    first, second = (mmap.mmap(-1, request["ballast"]) for _ in range(2))
+                    self.executor.packed, self.executor.after_run = None, second.close
                     set_cap(request["cap"])
+                    first.close()
                     self.send({"say": "apart"})
-                    self.receive()          # until the checker has looked at it
+                    request = self.frames.unpack(self.receive(), self.executor.deliver)
                 self.answer(request)
             except MemoryError:
                 self.send({"say": "error", "kind": "memory", "text": f"`{request['label']}` left no memory for its answer."}

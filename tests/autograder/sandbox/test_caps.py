@@ -94,3 +94,21 @@ def test_a_worker_that_does_not_take_the_cap_is_not_told_to_go():
     with open_student([Cell("setup", REFUSES)], limits=Limits(call_seconds=30)) as student:
         with student.capped(48 * MIB), pytest.raises(StudentError, match="did not take the cap"):
             student.f(X)
+
+
+EAVESDROPS = NOTEBOOK + '''
+import gc, os, threading
+heard = []
+def listen():
+    worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
+    while True:
+        heard.append(len(worker.receive()))
+if os.fork() == 0:
+    listen()
+'''
+
+
+def test_a_helper_that_listens_to_the_pipe_costs_the_student_the_call_and_gains_nothing():
+    with open_student([Cell("setup", EAVESDROPS)], limits=Limits(call_seconds=4)) as student:
+        with student.capped(48 * MIB), pytest.raises(StudentError):
+            student.whole(X)

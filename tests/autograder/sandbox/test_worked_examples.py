@@ -88,7 +88,7 @@ WRONG = {
         ("yield int", "return int", "use `yield`"), ("    while True:", "    for _ in range(20): model(ids)\n    while True:", "raised an exception")],
     "99.scale": [("torch.add(x, x, out=out)", "torch.as_strided(out, (9,), (1,), out.storage_offset()).fill_(2)", "outside out"),
                  ("torch.add(x, x, out=out)", "out = x + x", "twice x"),
-                 ("torch.add(x, x, out=out)", "out.copy_(torch.cat([x, x, x, x])[:len(x)] * 2)", "memory")],
+                 ("torch.add(x, x, out=out)", "out.copy_(torch.cat([x] * 24)[:len(x)] * 2)", "memory")],
     "99.blocks": [("list(self.tables[old])", "self.tables[old]", "copied first"), ("elif self.users[table[-1]] > 1", "elif False", "copied first"),
                   ("self.tables[new], self.lengths[new] = list(self.tables[old])", "self.tables[new], self.lengths[new] = [self.take() for _ in self.tables[old]]", "copies the table only")],
     "99.sample": [(", generator=generator", "", "generator that you are given"), ("multinomial(p,", "multinomial(p.sqrt(),", "do not follow"),
