@@ -152,7 +152,7 @@ class Traffic:
 def read_state(url: str, pid: int) -> dict[str, float]:
     """What the process holds: by its own metrics, and as the system sees it."""
     samples = {sample.name: sample.value for family in text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
-               for sample in family.samples if not sample.labels}
+               for sample in family.samples if set(sample.labels) == {"model_name"}}
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return {"blocks_held": samples["vllm:kv_cache_usage_perc"], "running": samples["vllm:num_requests_running"],
             "waiting": samples["vllm:num_requests_waiting"], "tasks": samples["word2serve:asyncio_tasks"],
