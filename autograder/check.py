@@ -74,7 +74,8 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     bound = [name for name, value in namespace.items() if value is target and not name.startswith("_")]
     names = list(dict.fromkeys([*bound, getattr(target, "__name__", "")]))
     load_those_with(names)
-    matches = {one.id: (one, name) for name in names for one in EXERCISES.values() if name in (one.function, *one.also)}
+    matches = {one.id: (one, name) for name in names if name
+               for one in EXERCISES.values() if name in (one.function, *one.also)}
     if len(matches) == 1:
         return next(iter(matches.values()))
     if matches:

@@ -28,7 +28,11 @@ def pytest_collection_modifyitems(items):
     """
     needs = {"browser": (find_chromium(), "no Chromium on PATH: install chromium to test pages in a browser"),
              "sandbox": (shutil.which("bwrap"), "no bwrap on PATH: install bubblewrap to test isolation")}
+    known = dict(line.split(" | ", 1) for line in (ROOT / "tests" / "known_failures.txt").read_text().splitlines()
+                 if not line.startswith("#"))
     for item in items:
+        if item.nodeid in known:
+            item.add_marker(pytest.mark.xfail(reason=known[item.nodeid], strict=False))
         item.add_marker(pytest.mark.xdist_group("/".join(item.path.relative_to(ROOT).parts[1:3])))
         for marker, (found, reason) in needs.items():
             if item.get_closest_marker(marker) and not found:

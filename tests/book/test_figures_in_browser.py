@@ -137,8 +137,11 @@ def test_touch_moves_a_figure(browser, page_of):
 
 def test_a_sense_has_a_shape_of_its_own(show):
     page = show("bank-neighbours")
-    marks = page.locator(".w2s-mark").evaluate_all("nodes => nodes.map(node => node.firstChild.outerHTML)")
-    assert len(marks) == 3 and len(set(marks)) == 3
+    marks = page.locator(".w2s-mark").evaluate_all(
+        "nodes => nodes.map(node => [node.getAttribute('class'), node.firstChild.outerHTML])")
+    shapes = {hue: {shape for one, shape in marks if one == hue} for hue, _ in marks}
+    assert len(shapes) == 3 and all(len(found) == 1 for found in shapes.values())
+    assert len({shape for _, shape in marks}) == 3
 
 
 def test_reduced_motion_moves_at_once(show):

@@ -89,7 +89,7 @@ def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_f
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split() == ["chance", "logarithm", "positive", "zeros", "types", "loses"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line.startswith("  ")}
-    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == ["X", "x", ".", "x", ".", "3"]
+    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == ["X", "x", ".", "x", "x", "4"]
 
 
 @pytest.mark.parametrize("words", [["01.ppmi"], ["1.ppmi"], ["ppmi"], ["01-static-embeddings.ppmi"]])
