@@ -17,9 +17,12 @@ from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
-WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/counters.py", "checks/executor.py", "checks/failed.py",
-                "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py", "checks/module_access.py", "checks/tracebacks.py", "checks/values.py",
-                "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py", "sandbox/worker.py")
+WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/executor.py", "checks/failed.py", "checks/tracebacks.py",
+                "checks/values.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
+                "sandbox/worker.py")
+# What it imports when a check first asks for it.
+LATER_FILES = ("checks/counters.py", "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py",
+               "checks/module_access.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 
@@ -38,7 +41,7 @@ def _stage(withhold: tuple[str, ...], extra: tuple[tuple[str, str], ...]) -> Pat
     hidden = [path for name in withhold for path in _files_of(name)]
     folder = Path(tempfile.mkdtemp(prefix="word2serve-stage-"))
     remove_when_we_end(folder)
-    for name in WORKER_FILES:
+    for name in (*WORKER_FILES, *LATER_FILES):
         _copy(AUTOGRADER / name, folder / "autograder" / name)
     for name, text in extra:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

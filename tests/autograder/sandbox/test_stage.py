@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from autograder.errors import CourseError
-from autograder.sandbox.stage import WORKER_FILES, stage
+from autograder.sandbox.stage import LATER_FILES, WORKER_FILES, stage
 
 COUNTS = "reference_impl.embeddings.counts"
 
@@ -27,7 +27,7 @@ def test_only_source_is_copied_never_bytecode_or_links():
 
 def test_of_the_grader_only_the_worker_goes_inside():
     folder = stage()
-    assert {str(path.relative_to(folder / "autograder")) for path in (folder / "autograder").rglob("*.py")} == set(WORKER_FILES)
+    assert {str(path.relative_to(folder / "autograder")) for path in (folder / "autograder").rglob("*.py")} == {*WORKER_FILES, *LATER_FILES}
 
 
 def test_another_user_can_read_it_and_nobody_else_can_write():
