@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from reference_impl.engine.paged_cache import Layout, PagedCache
+from reference_impl.kernels.backend import default_backend
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
 
@@ -103,6 +104,10 @@ class CudaGraphs:
         if device.type != "cuda":
             raise ValueError(f"cuda_graphs=True, but the model is on {device.type}: move the model to a GPU, or leave "
                              "cuda_graphs off")
+        head_dim = self.cache.pool.shape[-1]
+        if default_backend("paged_attention", device, head_dim) != "triton":
+            raise ValueError(f"cuda_graphs=True, but heads have {head_dim} numbers: for these torch's operator attends, "
+                             "which waits for the GPU and can't be recorded; leave cuda_graphs off")
         buffers = self.buffers.first(size)
         decode(self.model, self.cache, buffers, self.window)  # compiles kernels, which can't be done while recording
         torch.cuda.synchronize(device)

@@ -10,14 +10,24 @@ float32 and float16 only (bfloat16 comes out wrong there, in silence), so `choos
 Kernels carry `@no_type_check` so that the tests' hook, which wraps functions to check shapes, leaves them alone: Triton
 compiles a function's source among the names of the module that it was written in.
 
+Heads of another size than the kernels are made for: flash attention pads them with zeros to the next size, which
+changes no score, and cuts the result. A cache can't be padded at each call: for it torch's operator takes over, as it
+does for heads above the largest size; `choose` says so in a warning, once for each size.
+
+A launch goes to the GPU that is current, whichever holds the tensors: every launch stands inside `device_of`.
+
 Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every run and in the interpreter.
 """
 import os
+import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 try:
     import triton
@@ -37,6 +47,8 @@ IMPLEMENTATIONS = {
     "paged_prefill": ("triton", "torch", "sdpa"),
 }
 HEAD_DIMS = (32, 64, 128)
+PADDED = ("flash_attention",)  # the operations that take smaller heads too
+LONGEST_STRIDE = 2 ** 23  # numbers from one row to the next: 256 rows of a tile then lie within 2^31
 INTERPRETED_DTYPES = (torch.float32, torch.float16)
 COMPILED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -65,23 +77,41 @@ def interpreting() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0", "false", "off")
 
 
-def default_backend(operation: str, device: torch.device) -> str:
-    """The kernel on a GPU; on a CPU torch's fused operator, or the twin where torch has none."""
-    if device.type == "cuda":
+def takes_heads(operation: str, head_dim: int) -> bool:
+    """Whether the kernel takes heads of this size, padded or as they are."""
+    return head_dim in HEAD_DIMS or operation in PADDED and 0 < head_dim <= HEAD_DIMS[-1]
+
+
+def default_backend(operation: str, device: torch.device, head_dim: int | None = None) -> str:
+    """The kernel on a GPU, if it takes such heads; else torch's fused operator, or the twin where torch has none."""
+    if device.type == "cuda" and (head_dim is None or takes_heads(operation, head_dim)):
         return "triton"
     return "sdpa" if "sdpa" in IMPLEMENTATIONS[operation] else "torch"
 
 
-def choose(operation: str, x: Tensor, backend: str | None = None) -> str:
+def choose(operation: str, x: Tensor, backend: str | None = None, head_dim: int | None = None) -> str:
     """Which implementation `operation` runs for a tensor like x. Raises KernelError if that one can't take it."""
     if operation not in IMPLEMENTATIONS:
         raise KernelError(f"no operation {operation!r}: there are {', '.join(IMPLEMENTATIONS)}")
-    backend = default_backend(operation, x.device) if backend is None else backend
-    if backend not in IMPLEMENTATIONS[operation]:
-        raise KernelError(f"{operation} has no backend {backend!r}: choose from {IMPLEMENTATIONS[operation]}")
-    if backend == "triton":
+    chosen = default_backend(operation, x.device, head_dim) if backend is None else backend
+    if chosen not in IMPLEMENTATIONS[operation]:
+        raise KernelError(f"{operation} has no backend {chosen!r}: choose from {IMPLEMENTATIONS[operation]}")
+    if chosen == "triton":
         _check_triton(operation, x)
-    return backend
+    if head_dim is not None and not takes_heads(operation, head_dim):
+        sizes = f"1 to {HEAD_DIMS[-1]}" if operation in PADDED else ", ".join(map(str, HEAD_DIMS))
+        if chosen == "triton":
+            raise KernelError(f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: leave `backend` out, "
+                              "or use backend=\"torch\" or \"sdpa\"")
+        if backend is None and x.device.type == "cuda":
+            warnings.warn(f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: torch's operator runs in "
+                          "its place, which is slower and waits for the GPU", stacklevel=3)
+    return chosen
+
+
+def device_of(x: Tensor) -> AbstractContextManager[Any]:
+    """Make the GPU of x current while a kernel is launched; nothing where x is on no GPU."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
 def _check_triton(operation: str, x: Tensor) -> None:
@@ -96,16 +126,18 @@ def _check_triton(operation: str, x: Tensor) -> None:
                           "convert, or use backend=\"torch\"")
 
 
-def check_head_dim(operation: str, head_dim: int) -> None:
-    """Refuse a head size that the kernels aren't made for."""
-    if head_dim not in HEAD_DIMS:
-        raise KernelError(f"{operation}: the kernel takes heads of {HEAD_DIMS}, not {head_dim}: "
-                          "use backend=\"torch\" or \"sdpa\"")
+def padded_heads(*heads: Tensor) -> tuple[Tensor, ...]:
+    """Heads with zeros up to the next size of `HEAD_DIMS`. Scores stay, as a zero adds nothing to a product."""
+    width = min(size for size in HEAD_DIMS if size >= heads[0].shape[-1])
+    return tuple(x if x.shape[-1] == width else pad(x, (0, width - x.shape[-1])) for x in heads)
 
 
 def side_by_side(x: Tensor) -> Tensor:
-    """x with the numbers of its last dimension next to each other, as kernels read them; rows may lie apart."""
-    return x if x.stride(-1) == 1 else x.contiguous()
+    """x with the numbers of its last dimension next to each other, as kernels read them; rows may lie apart.
+
+    Not further than `LONGEST_STRIDE`: inside a tile kernels count with 32 bits.
+    """
+    return x if x.stride(-1) == 1 and x.stride(0) <= LONGEST_STRIDE else x.contiguous()
 
 
 # Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide instructions; heads of 128 spill

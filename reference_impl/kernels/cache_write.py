@@ -11,7 +11,7 @@ from typing import no_type_check
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, choose, side_by_side, tl, triton
+from reference_impl.kernels.backend import KernelError, choose, device_of, side_by_side, tl, triton
 
 
 def store_kv_twin(k: Float[Tensor, "N K D"], v: Float[Tensor, "N K D"], k_cache: Float[Tensor, "b s K D"],
@@ -34,7 +34,7 @@ def _store_kernel(k, v, k_cache, v_cache, slot_mapping, block_size, stride_k, st
     if slot < 0:
         return
     block, offset = slot // block_size, slot % block_size  # in 64 bits: a cache has more than 2^31 numbers
-    head, width = tl.arange(0, HEADS_PADDED)[:, None], tl.arange(0, D_PADDED)[None, :]
+    head, width = tl.arange(0, HEADS_PADDED)[:, None].to(tl.int64), tl.arange(0, D_PADDED)[None, :]
     inside = (head < HEADS) & (width < D)
     k_row = tl.load(k + token * stride_k + head * stride_kh + width, mask=inside)
     v_row = tl.load(v + token * stride_v + head * stride_vh + width, mask=inside)
@@ -69,7 +69,8 @@ def store_kv(k: Float[Tensor, "N K D"], v: Float[Tensor, "N K D"], k_cache: Floa
     k, v = side_by_side(k), side_by_side(v)
     num_tokens, heads, head_dim = k.shape
     if num_tokens:
-        _store_kernel[(num_tokens,)](
-            k, v, k_cache, v_cache, slot_mapping, k_cache.shape[1], *k.stride()[:2], *v.stride()[:2],
-            *k_cache.stride()[:3], *v_cache.stride()[:3], HEADS=heads, HEADS_PADDED=triton.next_power_of_2(heads),
-            D=head_dim, D_PADDED=triton.next_power_of_2(head_dim))
+        with device_of(k):
+            _store_kernel[(num_tokens,)](
+                k, v, k_cache, v_cache, slot_mapping, k_cache.shape[1], *k.stride()[:2], *v.stride()[:2],
+                *k_cache.stride()[:3], *v_cache.stride()[:3], HEADS=heads, HEADS_PADDED=triton.next_power_of_2(heads),
+                D=head_dim, D_PADDED=triton.next_power_of_2(head_dim))

@@ -21,9 +21,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from reference_impl.kernels.backend import (
     KernelError,
     Tiles,
-    check_head_dim,
     choose,
+    device_of,
     flash_tiles,
+    padded_heads,
     side_by_side,
     tl,
     triton,
@@ -94,7 +95,7 @@ def _forward_kernel(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale, window
                     stride_q, stride_qh, stride_k, stride_kh, stride_v, stride_vh,
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOWEST: tl.constexpr, LOG2_E: tl.constexpr):
-    head, sequence = tl.program_id(1), tl.program_id(2)
+    head, sequence = tl.program_id(1).to(tl.int64), tl.program_id(2)  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     start_k, num_keys = bounds(cu_seqlens_k, sequence)
     # Causal, the last tiles walk furthest: they start first, so that none is left alone at the end.
@@ -130,7 +131,7 @@ def _forward_kernel(q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale, window
     target = ((start_q + rows) * num_heads + head)[:, None]
     tl.store(out + target * D + width[None, :], mixed.to(out.dtype.element_ty), mask=rows[:, None] < num_queries)
     logsumexp = tl.where(seen, (peak + tl.log2(tl.where(seen, total, 1.0))) / LOG2_E, float("-inf"))
-    tl.store(lse + head.to(tl.int64) * num_tokens + start_q + rows, logsumexp, mask=rows < num_queries)
+    tl.store(lse + head * num_tokens + start_q + rows, logsumexp, mask=rows < num_queries)
 
 
 def _forward(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
@@ -139,11 +140,12 @@ def _forward(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k
     lse = torch.empty(q.shape[1], len(q), dtype=torch.float32, device=q.device).T  # a head's numbers lie together
     if q.numel():
         grid = (triton.cdiv(max_seqlen_q, tiles.rows), q.shape[1], len(cu_seqlens_q) - 1)
-        _forward_kernel[grid](q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale * LOG2_E, window or 0, q.shape[1],
-                              len(q), *q.stride()[:2], *k.stride()[:2], *v.stride()[:2],
-                              GROUP=q.shape[1] // k.shape[1], D=q.shape[2], ROWS=tiles.rows,
-                              COLUMNS=tiles.columns, CAUSAL=causal, WINDOWED=window is not None,
-                              LOWEST=LOWEST, LOG2_E=LOG2_E, **tiles.launch)
+        with device_of(q):
+            _forward_kernel[grid](q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, scale * LOG2_E, window or 0,
+                                  q.shape[1], len(q), *q.stride()[:2], *k.stride()[:2], *v.stride()[:2],
+                                  GROUP=q.shape[1] // k.shape[1], D=q.shape[2], ROWS=tiles.rows,
+                                  COLUMNS=tiles.columns, CAUSAL=causal, WINDOWED=window is not None,
+                                  LOWEST=LOWEST, LOG2_E=LOG2_E, **tiles.launch)
     return out, lse
 
 
@@ -199,15 +201,13 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None, sca
     return out
 
 
-def _check(q: Tensor, k: Tensor, causal: bool, window: int | None, scale: float | None, backend: str) -> float:
+def _check(q: Tensor, k: Tensor, causal: bool, window: int | None, scale: float | None) -> float:
     heads, kv_heads = q.shape[1], k.shape[1]
     if heads % kv_heads:
         raise KernelError(f"{heads} heads of queries are not a multiple of {kv_heads} heads of keys")
     if window is not None and (not causal or window < 1):
         raise KernelError(f"a window of {window} with causal={causal}: a window is at least 1, the query itself, and "
                           "looks back only: pass causal=True")
-    if backend == "triton":
-        check_head_dim("flash_attention", q.shape[-1])
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0 or not math.isfinite(scale):
         raise KernelError(f"a scale of {scale}: give a positive number")
@@ -222,18 +222,20 @@ def flash_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v:
     Fastest where the tokens' rows lie together, as in (B, T, H, D) seen through transpose(1, 2): others are copied.
     `tiles` must not change the result; the table in `backend` is used if None.
     """
-    backend = choose("flash_attention", q, backend)
-    scale = _check(q, k, causal, window, scale, backend)
+    backend = choose("flash_attention", q, backend, q.shape[-1])
+    scale = _check(q, k, causal, window, scale)
     if backend == "sdpa":
         return _sdpa(q, k, v, causal, window, scale)
     if not q.numel():
         return q.clone()
     lengths = q.shape[2], k.shape[2]
     starts = [torch.arange(len(q) + 1, dtype=torch.int32, device=q.device) * length for length in lengths]
-    packed = (x.transpose(1, 2).reshape(-1, x.shape[1], x.shape[3]) for x in (q, k, v))
+    packed = tuple(x.transpose(1, 2).reshape(-1, x.shape[1], x.shape[3]) for x in (q, k, v))
+    if backend == "triton":
+        packed = padded_heads(*packed)
     out = _FlashAttention.apply(*packed, *starts, lengths, {"causal": causal, "window": window, "scale": scale},
                                 backend, tiles)
-    return out.view(len(q), q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
+    return out.unflatten(0, (len(q), q.shape[2]))[..., :q.shape[3]].transpose(1, 2)
 
 
 def flash_attention_varlen(q: Float[Tensor, "N H D"], k: Float[Tensor, "M K D"], v: Float[Tensor, "M K D"],
@@ -246,8 +248,8 @@ def flash_attention_varlen(q: Float[Tensor, "N H D"], k: Float[Tensor, "M K D"],
     Sequence i has queries cu_seqlens_q[i] to cu_seqlens_q[i + 1] and keys by cu_seqlens_k; either may have none.
     `max_seqlens` are the longest of each; if None they are looked up, for which a GPU must finish what is queued.
     """
-    backend = choose("flash_attention", q, backend)
-    scale = _check(q, k, causal, window, scale, backend)
+    backend = choose("flash_attention", q, backend, q.shape[-1])
+    scale = _check(q, k, causal, window, scale)
     if cu_seqlens_q.device.type == "cpu" and (int(cu_seqlens_q[-1]), int(cu_seqlens_k[-1])) != (len(q), len(k)):
         raise KernelError(f"cu_seqlens end at {int(cu_seqlens_q[-1])} and {int(cu_seqlens_k[-1])} but there are "
                           f"{len(q)} queries and {len(k)} keys: start at 0 and end at the number of tokens")
@@ -259,5 +261,7 @@ def flash_attention_varlen(q: Float[Tensor, "N H D"], k: Float[Tensor, "M K D"],
         return torch.cat(parts)
     if max_seqlens is None:
         max_seqlens = int(cu_seqlens_q.diff().max()), int(cu_seqlens_k.diff().max())
-    return _FlashAttention.apply(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlens,
-                                 {"causal": causal, "window": window, "scale": scale}, backend, tiles)
+    packed = padded_heads(q, k, v) if backend == "triton" else (q, k, v)
+    out = _FlashAttention.apply(*packed, cu_seqlens_q, cu_seqlens_k, max_seqlens,
+                                {"causal": causal, "window": window, "scale": scale}, backend, tiles)
+    return out[..., :q.shape[-1]]

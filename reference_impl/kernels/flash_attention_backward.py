@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import Tiles, flash_tiles, side_by_side, tl, triton
+from reference_impl.kernels.backend import Tiles, device_of, flash_tiles, side_by_side, tl, triton
 from reference_impl.kernels.tile_ranges import (
     LOG2_E,
     bounds,
@@ -132,7 +132,7 @@ def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seq
                  stride_q, stride_qh, stride_k, stride_kh, stride_v, stride_vh, stride_grad, stride_grad_h,
                  GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                  CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr):
-    kv_head, sequence = tl.program_id(1), tl.program_id(2)
+    kv_head, sequence = tl.program_id(1).to(tl.int64), tl.program_id(2)  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     start_k, num_keys = bounds(cu_seqlens_k, sequence)
     first_key = tl.program_id(0) * COLUMNS
@@ -146,23 +146,26 @@ def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seq
     sum_k, sum_v = tl.zeros([COLUMNS, D], tl.float32), tl.zeros([COLUMNS, D], tl.float32)
     start, middle, middle_end, stop = query_ranges(first_key, num_queries, num_keys - num_queries, window, ROWS,
                                                    COLUMNS, CAUSAL, WINDOWED)
-    q += start_q * stride_q
-    grad += start_q * stride_grad
-    for member in range(GROUP):
-        head = kv_head * GROUP + member
-        q_head, grad_head = q + head * stride_qh, grad + head * stride_grad_h
-        lse_head = lse + head.to(tl.int64) * num_tokens + start_q
-        delta_head = delta + head.to(tl.int64) * num_tokens + start_q
+    first_head = kv_head * GROUP
+    q += start_q * stride_q + first_head * stride_qh
+    grad += start_q * stride_grad + first_head * stride_grad_h
+    lse += first_head * num_tokens + start_q
+    delta += first_head * num_tokens + start_q
+    for _ in range(GROUP):
         if CAUSAL:
-            sum_k, sum_v = _walk_queries(q_head, grad_head, lse_head, delta_head, k_tile, v_tile, sum_k, sum_v, key,
-                                         start, tl.minimum(middle, stop), num_queries, num_keys, window, scale,
+            sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start,
+                                         tl.minimum(middle, stop), num_queries, num_keys, window, scale,
                                          stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, True, LOG2_E)
-        sum_k, sum_v = _walk_queries(q_head, grad_head, lse_head, delta_head, k_tile, v_tile, sum_k, sum_v, key,
-                                     middle, middle_end, num_queries, num_keys, window, scale,
+        sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, middle, middle_end,
+                                     num_queries, num_keys, window, scale,
                                      stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, False, LOG2_E)
-        sum_k, sum_v = _walk_queries(q_head, grad_head, lse_head, delta_head, k_tile, v_tile, sum_k, sum_v, key,
+        sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key,
                                      tl.maximum(middle, middle_end), stop, num_queries, num_keys, window, scale,
                                      stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, True, LOG2_E)
+        q += stride_qh
+        grad += stride_grad_h
+        lse += num_tokens
+        delta += num_tokens
     target = (at * (tl.num_programs(1)) + kv_head) * D + width[None, :]
     tl.store(grad_k + target, (sum_k * scale).to(grad_k.dtype.element_ty), mask=inside)
     tl.store(grad_v + target, sum_v.to(grad_v.dtype.element_ty), mask=inside)
@@ -202,7 +205,7 @@ def _queries_kernel(q, k, v, grad, lse, delta, grad_q, cu_seqlens_q, cu_seqlens_
                     stride_q, stride_qh, stride_k, stride_kh, stride_v, stride_vh, stride_grad, stride_grad_h,
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr):
-    head, sequence = tl.program_id(1), tl.program_id(2)
+    head, sequence = tl.program_id(1).to(tl.int64), tl.program_id(2)  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     start_k, num_keys = bounds(cu_seqlens_k, sequence)
     number = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
@@ -214,8 +217,8 @@ def _queries_kernel(q, k, v, grad, lse, delta, grad_q, cu_seqlens_q, cu_seqlens_
     q_tile = tl.load(q + at[:, None] * stride_q + head * stride_qh + width[None, :], mask=inside[:, None], other=0.0)
     grad_tile = tl.load(grad + at[:, None] * stride_grad + head * stride_grad_h + width[None, :],
                         mask=inside[:, None], other=0.0)
-    lse_tile = tl.load(lse + head.to(tl.int64) * num_tokens + at, mask=inside, other=0.0)
-    delta_tile = tl.load(delta + head.to(tl.int64) * num_tokens + at, mask=inside, other=0.0)
+    lse_tile = tl.load(lse + head * num_tokens + at, mask=inside, other=0.0)
+    delta_tile = tl.load(delta + head * num_tokens + at, mask=inside, other=0.0)
     kv_head = head // GROUP
     k += start_k * stride_k + kv_head * stride_kh
     v += start_k * stride_v + kv_head * stride_vh
@@ -246,18 +249,19 @@ def flash_backward(grad: Float[Tensor, "N H D"], q: Float[Tensor, "N H D"], k: F
     grad = side_by_side(grad)
     delta = torch.empty(num_heads, num_tokens, dtype=torch.float32, device=q.device)
     grad_q, grad_k, grad_v = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    _delta_kernel[(triton.cdiv(num_tokens, 64), num_heads)](grad, out, delta, num_tokens, num_heads,
-                                                            *grad.stride()[:2], ROWS=64, D=head_dim)
     shared = (cu_seqlens_q, cu_seqlens_k, scale, window or 0, num_tokens,
               *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], *grad.stride()[:2])
     rules = {"GROUP": num_heads // k.shape[1], "D": head_dim, "CAUSAL": causal, "WINDOWED": window is not None,
              "LOG2_E": LOG2_E}
     num_sequences = len(cu_seqlens_q) - 1
-    part = tiles or flash_tiles("keys", head_dim, q.dtype)
-    _keys_kernel[(triton.cdiv(max_seqlens[1], part.columns), k.shape[1], num_sequences)](
-        q, k, v, grad, lse, delta, grad_k, grad_v, *shared, **rules, ROWS=part.rows, COLUMNS=part.columns,
-        **part.launch)
-    part = tiles or flash_tiles("queries", head_dim, q.dtype)
-    _queries_kernel[(triton.cdiv(max_seqlens[0], part.rows), num_heads, num_sequences)](
-        q, k, v, grad, lse, delta, grad_q, *shared, **rules, ROWS=part.rows, COLUMNS=part.columns, **part.launch)
+    keys, queries = (tiles or flash_tiles(part, head_dim, q.dtype) for part in ("keys", "queries"))
+    with device_of(q):
+        _delta_kernel[(triton.cdiv(num_tokens, 64), num_heads)](grad, out, delta, num_tokens, num_heads,
+                                                                *grad.stride()[:2], ROWS=64, D=head_dim)
+        _keys_kernel[(triton.cdiv(max_seqlens[1], keys.columns), k.shape[1], num_sequences)](
+            q, k, v, grad, lse, delta, grad_k, grad_v, *shared, **rules, ROWS=keys.rows, COLUMNS=keys.columns,
+            **keys.launch)
+        _queries_kernel[(triton.cdiv(max_seqlens[0], queries.rows), num_heads, num_sequences)](
+            q, k, v, grad, lse, delta, grad_q, *shared, **rules, ROWS=queries.rows, COLUMNS=queries.columns,
+            **queries.launch)
     return grad_q, grad_k, grad_v

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import Tiles, choose, interpreting, tl, triton
+from reference_impl.kernels.backend import Tiles, choose, device_of, interpreting, tl, triton
 
 GROUP_ROWS = 8
 
@@ -73,6 +73,7 @@ def matmul(a: Float[Tensor, "R K"], b: Float[Tensor, "K C"], *, backend: str | N
     out = torch.empty(len(a), b.shape[1], dtype=a.dtype, device=a.device)
     if out.numel():
         grid = (triton.cdiv(out.shape[0], tiles.rows) * triton.cdiv(out.shape[1], tiles.columns),)
-        _matmul_kernel[grid](a, b, out, *out.shape, len(b), *a.stride(), *b.stride(), ROWS=tiles.rows,
-                             COLUMNS=tiles.columns, DEPTH=depth, GROUP=GROUP_ROWS, **tiles.launch)
+        with device_of(a):
+            _matmul_kernel[grid](a, b, out, *out.shape, len(b), *a.stride(), *b.stride(), ROWS=tiles.rows,
+                                 COLUMNS=tiles.columns, DEPTH=depth, GROUP=GROUP_ROWS, **tiles.launch)
     return out

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.kernels.backend import KernelError, check_head_dim, choose, interpreting, side_by_side, tl, triton
+from reference_impl.kernels.backend import KernelError, choose, device_of, interpreting, side_by_side, tl, triton
 from reference_impl.kernels.cache_write import check_cache
 from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend
 
@@ -66,7 +66,7 @@ def load_tile(k_cache, v_cache, table, key, inside, block_size, stride_kb, strid
     """The keys (D, columns) and values (columns, D) at these positions of a sequence, each through its own block."""
     width = tl.arange(0, D)
     block = tl.load(table + key // block_size, mask=inside, other=0).to(tl.int64)  # a cache passes 2^31 numbers
-    offset = key % block_size
+    offset = (key % block_size).to(tl.int64)
     k_tile = tl.load(k_cache + (block * stride_kb + offset * stride_ks)[None, :] + width[:, None],
                      mask=inside[None, :], other=0.0)
     v_tile = tl.load(v_cache + (block * stride_vb + offset * stride_vs)[:, None] + width[None, :],
@@ -80,23 +80,23 @@ def _split_kernel(q, k_cache, v_cache, block_tables, context_lens, parts, part_s
                   stride_q, stride_qh, stride_kb, stride_ks, stride_kk, stride_vb, stride_vs, stride_vk, stride_table,
                   GROUP: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, COLUMNS: tl.constexpr,
                   WINDOWED: tl.constexpr, LOWEST: tl.constexpr):
-    sequence, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    sequence, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64), tl.program_id(2)
     num_heads, num_splits = tl.num_programs(1) * GROUP, tl.num_programs(2)
     context = tl.load(context_lens + sequence)
     first = tl.maximum(context - window, 0) if WINDOWED else 0
     share = tl.cdiv(tl.cdiv(context - first, num_splits), COLUMNS) * COLUMNS
-    start = first + split * share
+    start = (first + split.to(tl.int64) * share).to(tl.int32)
     stop = tl.minimum(start + share, context)
 
     member, width = tl.arange(0, ROWS), tl.arange(0, D)
     head = kv_head * GROUP + member
     real = member < GROUP
-    q_tile = tl.load(q + sequence.to(tl.int64) * stride_q + head[:, None] * stride_qh + width[None, :],
+    q_tile = tl.load(q + sequence * stride_q + head[:, None] * stride_qh + width[None, :],
                      mask=real[:, None], other=0.0)
     peak = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     mixed = tl.zeros([ROWS, D], tl.float32)
-    table = block_tables + sequence.to(tl.int64) * stride_table
+    table = block_tables + sequence * stride_table
     k_cache += kv_head * stride_kk
     v_cache += kv_head * stride_vk
     for column in range(start, stop, COLUMNS):
@@ -108,7 +108,7 @@ def _split_kernel(q, k_cache, v_cache, block_tables, context_lens, parts, part_s
                                     scale, inside[None, :], True)
 
     seen = total > 0  # not in a share past the end of the context
-    target = (sequence.to(tl.int64) * num_heads + head) * num_splits + split
+    target = (sequence * num_heads + head) * num_splits + split
     result = mixed / tl.where(seen, total, 1.0)[:, None]
     tl.store(parts + target[:, None] * D + width[None, :], result.to(parts.dtype.element_ty), mask=real[:, None])
     sums = tl.where(seen, peak + tl.log2(tl.where(seen, total, 1.0)), LOWEST)
@@ -186,7 +186,6 @@ def check_paged(operation: str, q: Tensor, k_cache: Tensor, v_cache: Tensor, blo
             raise KernelError(f"a context of {int(context_lens.max())} tokens but {block_tables.shape[1]} blocks of "
                               f"{k_cache.shape[1]} in the block table: allocate the blocks first")
     if backend == "triton":
-        check_head_dim(operation, q.shape[-1])
         check_cache(operation, k_cache, v_cache)
 
 
@@ -199,7 +198,7 @@ def paged_attention(q: Float[Tensor, "B H D"], k_cache: Float[Tensor, "b s K D"]
     block_tables (-1 where unused) names the blocks in order. With a window only the last `window` rows are seen.
     A context of 0 gives zeros. `num_splits` must not change the result.
     """
-    backend = choose("paged_attention", q, backend)
+    backend = choose("paged_attention", q, backend, q.shape[-1])
     check_paged("paged_attention", q, k_cache, v_cache, block_tables, context_lens, window, backend)
     if backend == "sdpa":
         return _sdpa(q, k_cache, v_cache, block_tables, context_lens, scale, window)
@@ -217,11 +216,12 @@ def paged_attention(q: Float[Tensor, "B H D"], k_cache: Float[Tensor, "b s K D"]
     parts = torch.empty(num_sequences, num_heads, num_splits, head_dim, dtype=torch.float32, device=q.device)
     sums = torch.empty(num_sequences, num_heads, num_splits, dtype=torch.float32, device=q.device)
     group = num_heads // num_kv_heads
-    _split_kernel[(num_sequences, num_kv_heads, num_splits)](
-        q, k_cache, v_cache, block_tables, context_lens, parts, sums, scale * LOG2_E, window or 0, k_cache.shape[1],
-        *q.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], block_tables.stride(0), GROUP=group,
-        ROWS=max(16, triton.next_power_of_2(group)), D=head_dim, COLUMNS=32 if interpreting() else COLUMNS,
-        WINDOWED=window is not None, LOWEST=LOWEST, num_warps=4, num_stages=3)
-    _combine_kernel[(num_sequences * num_heads,)](parts, sums, out, num_splits,
-                                                  SPLITS=triton.next_power_of_2(num_splits), D=head_dim)
+    with device_of(q):
+        _split_kernel[(num_sequences, num_kv_heads, num_splits)](
+            q, k_cache, v_cache, block_tables, context_lens, parts, sums, scale * LOG2_E, window or 0, k_cache.shape[1],
+            *q.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], block_tables.stride(0), GROUP=group,
+            ROWS=max(16, triton.next_power_of_2(group)), D=head_dim, COLUMNS=32 if interpreting() else COLUMNS,
+            WINDOWED=window is not None, LOWEST=LOWEST, num_warps=4, num_stages=3)
+        _combine_kernel[(num_sequences * num_heads,)](parts, sums, out, num_splits,
+                                                      SPLITS=triton.next_power_of_2(num_splits), D=head_dim)
     return out

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, Tiles, choose, flash_tiles, side_by_side, tl, triton
+from reference_impl.kernels.backend import KernelError, Tiles, choose, device_of, flash_tiles, side_by_side, tl, triton
 from reference_impl.kernels.flash_attention import flash_attention, flash_forward_twin
 from reference_impl.kernels.paged_decode import check_paged, gather_kv, load_tile
 from reference_impl.kernels.tile_ranges import LOG2_E, LOWEST, attend, bounds, key_ranges, tile_mask
@@ -64,7 +64,7 @@ def _prefill_kernel(q, k_cache, v_cache, out, block_tables, cu_seqlens_q, contex
                     stride_q, stride_qh, stride_kb, stride_ks, stride_kk, stride_vb, stride_vs, stride_vk, stride_table,
                     GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
                     WINDOWED: tl.constexpr, LOWEST: tl.constexpr):
-    head, sequence = tl.program_id(1), tl.program_id(2)
+    head, sequence = tl.program_id(1).to(tl.int64), tl.program_id(2)  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     num_keys = tl.load(context_lens + sequence).to(tl.int32)
     number = tl.num_programs(0) - 1 - tl.program_id(0)
@@ -107,7 +107,7 @@ def paged_prefill(q: Float[Tensor, "N H D"], k_cache: Float[Tensor, "b s K D"], 
     context_lens counts the new tokens too: their keys and values are in the cache already. A sequence may have no
     query in this step. `max_seqlen_q` is the most queries of one sequence, looked up if None.
     """
-    backend = choose("paged_prefill", q, backend)
+    backend = choose("paged_prefill", q, backend, q.shape[-1])
     check_paged("paged_prefill", q, k_cache, v_cache, block_tables, context_lens, window, backend)
     if len(cu_seqlens_q) != len(context_lens) + 1:
         raise KernelError(f"{len(cu_seqlens_q)} bounds in cu_seqlens_q but {len(context_lens)} contexts: "
@@ -122,9 +122,10 @@ def paged_prefill(q: Float[Tensor, "N H D"], k_cache: Float[Tensor, "b s K D"], 
         return out
     longest = int(cu_seqlens_q.diff().max()) if max_seqlen_q is None else max_seqlen_q
     tiles = tiles or flash_tiles("forward", q.shape[2], q.dtype)
-    _prefill_kernel[(triton.cdiv(longest, tiles.rows), q.shape[1], len(context_lens))](
-        q, k_cache, v_cache, out, block_tables, cu_seqlens_q, context_lens, scale * LOG2_E, window or 0,
-        k_cache.shape[1], *q.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], block_tables.stride(0),
-        GROUP=q.shape[1] // k_cache.shape[2], D=q.shape[2], ROWS=tiles.rows, COLUMNS=tiles.columns,
-        WINDOWED=window is not None, LOWEST=LOWEST, **tiles.launch)
+    with device_of(q):
+        _prefill_kernel[(triton.cdiv(longest, tiles.rows), q.shape[1], len(context_lens))](
+            q, k_cache, v_cache, out, block_tables, cu_seqlens_q, context_lens, scale * LOG2_E, window or 0,
+            k_cache.shape[1], *q.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], block_tables.stride(0),
+            GROUP=q.shape[1] // k_cache.shape[2], D=q.shape[2], ROWS=tiles.rows, COLUMNS=tiles.columns,
+            WINDOWED=window is not None, LOWEST=LOWEST, **tiles.launch)
     return out

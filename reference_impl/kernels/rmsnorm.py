@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import KernelError, choose, side_by_side, tl, triton
+from reference_impl.kernels.backend import KernelError, choose, device_of, side_by_side, tl, triton
 
 LONGEST_ROW = 65_536
 
@@ -71,7 +71,7 @@ def _backward_kernel(grad, x, weight, factors, grad_x, partial, num_rows, num_co
         tl.store(grad_x + start * num_columns + columns,
                  (factor * (g - values * factor * factor * along)).to(grad_x.dtype.element_ty), mask=inside)
         grad_weight += d * values * factor
-    tl.store(partial + program * num_columns + columns, grad_weight, mask=inside)
+    tl.store(partial + program.to(tl.int64) * num_columns + columns, grad_weight, mask=inside)
 
 
 def _settings(num_columns: int) -> dict[str, int]:
@@ -89,8 +89,9 @@ class _RMSNorm(torch.autograd.Function):
             out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
             factors = torch.empty(len(x), dtype=torch.float32, device=x.device)
             if x.numel():
-                _forward_kernel[(len(x),)](x, weight, out, factors, x.shape[1], x.stride(0), eps,
-                                           **_settings(x.shape[1]))
+                with device_of(x):
+                    _forward_kernel[(len(x),)](x, weight, out, factors, x.shape[1], x.stride(0), eps,
+                                               **_settings(x.shape[1]))
         ctx.save_for_backward(x, weight, factors)
         ctx.backend, ctx.num_programs = backend, num_programs
         return out
@@ -103,8 +104,9 @@ class _RMSNorm(torch.autograd.Function):
         grad = side_by_side(grad)
         grad_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         partial = torch.empty(ctx.num_programs, x.shape[1], dtype=torch.float32, device=x.device)
-        _backward_kernel[(ctx.num_programs,)](grad, x, weight, factors, grad_x, partial, *x.shape, grad.stride(0),
-                                              x.stride(0), **_settings(x.shape[1]))
+        with device_of(x):
+            _backward_kernel[(ctx.num_programs,)](grad, x, weight, factors, grad_x, partial, *x.shape, grad.stride(0),
+                                                  x.stride(0), **_settings(x.shape[1]))
         return grad_x, partial.sum(0).to(weight.dtype), None, None, None
 
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import choose, side_by_side, tl, triton
+from reference_impl.kernels.backend import choose, device_of, side_by_side, tl, triton
 from reference_impl.kernels.tile_ranges import LOG2_E
 
 LARGEST_BLOCK = 4096
@@ -65,6 +65,7 @@ def softmax(x: Float[Tensor, "R C"], *, backend: str | None = None, block: int |
         return online_softmax(x, block)
     x = side_by_side(x)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    _softmax_kernel[(num_rows,)](x, out, num_columns, x.stride(0), LOWEST=torch.finfo(torch.float32).min,
-                                 LOG2_E=LOG2_E, BLOCK=block, num_warps=8 if block >= 2048 else 4)
+    with device_of(x):
+        _softmax_kernel[(num_rows,)](x, out, num_columns, x.stride(0), LOWEST=torch.finfo(torch.float32).min,
+                                     LOG2_E=LOG2_E, BLOCK=block, num_warps=8 if block >= 2048 else 4)
     return out

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import choose, side_by_side, tl, triton
+from reference_impl.kernels.backend import choose, device_of, side_by_side, tl, triton
 
 BLOCK = 1024
 
@@ -74,7 +74,8 @@ class _SwiGLU(torch.autograd.Function):
             return swiglu_twin(gate, up)
         out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
         if out.numel():
-            _forward_kernel[_grid(out)](gate, up, out, out.shape[1], gate.stride(0), up.stride(0), BLOCK=BLOCK)
+            with device_of(gate):
+                _forward_kernel[_grid(out)](gate, up, out, out.shape[1], gate.stride(0), up.stride(0), BLOCK=BLOCK)
         return out
 
     @staticmethod
@@ -85,8 +86,9 @@ class _SwiGLU(torch.autograd.Function):
         grad = side_by_side(grad)
         grad_gate, grad_up = (torch.empty(gate.shape, dtype=gate.dtype, device=gate.device) for _ in range(2))
         if grad.numel():
-            _backward_kernel[_grid(grad)](grad, gate, up, grad_gate, grad_up, grad.shape[1], grad.stride(0),
-                                          gate.stride(0), up.stride(0), BLOCK=BLOCK)
+            with device_of(gate):
+                _backward_kernel[_grid(grad)](grad, gate, up, grad_gate, grad_up, grad.shape[1], grad.stride(0),
+                                              gate.stride(0), up.stride(0), BLOCK=BLOCK)
         return grad_gate, grad_up, None
 
 

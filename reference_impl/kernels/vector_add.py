@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import choose, tl, triton
+from reference_impl.kernels.backend import choose, device_of, tl, triton
 
 
 def vector_add_twin(x: Float[Tensor, "C"], y: Float[Tensor, "C"], block: int = 1024) -> Float[Tensor, "C"]:
@@ -39,5 +39,6 @@ def vector_add(x: Float[Tensor, "C"], y: Float[Tensor, "C"], *, backend: str | N
         return vector_add_twin(x, y, block)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if len(x):
-        _add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), x.stride(0), y.stride(0), BLOCK=block)
+        with device_of(x):
+            _add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), x.stride(0), y.stride(0), BLOCK=block)
     return out

@@ -6,6 +6,7 @@ kernel for compute capability 9.0 in the place of starting it. Whether the resul
 import re
 import subprocess
 from pathlib import Path
+from typing import no_type_check
 
 import pytest
 import torch
@@ -20,15 +21,17 @@ from reference_impl.kernels.rmsnorm import rms_norm
 from reference_impl.kernels.softmax import softmax
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.vector_add import vector_add
+from tests.reference_impl.kernels.overflow import too_large
 
 triton = pytest.importorskip("triton", reason="Triton has wheels for Linux only")
+tl = triton.language
 pytestmark = pytest.mark.skipif(backend.interpreting(), reason="the interpreter compiles nothing")
 POINTERS = {torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
 SHARED_MEMORY = 232_448  # bytes that one program can have on a Hopper
 
 
 def compile_for_hopper(kernel, arguments):
-    """What Triton and its assembler make of this launch: PTX, shared memory and bytes of registers spilled."""
+    """What Triton and its assembler make of this launch: its first form and PTX, shared memory, bytes spilled."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -47,7 +50,7 @@ def compile_for_hopper(kernel, arguments):
     assembler = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
     said = subprocess.run([assembler, "-v", "--gpu-name=sm_90a", "-", "-o", "/dev/null"], input=compiled.asm["ptx"],
                           capture_output=True, text=True, check=True).stderr
-    return {"ptx": compiled.asm["ptx"], "shared": compiled.metadata.shared,
+    return {"ptx": compiled.asm["ptx"], "ttir": compiled.asm["ttir"], "shared": compiled.metadata.shared,
             "spilled": int(re.search(r"(\d+) bytes spill stores", said)[1])}
 
 
@@ -71,6 +74,21 @@ def zeros(*shape):
     return torch.zeros(*shape, dtype=torch.bfloat16)
 
 
+@triton.jit
+@no_type_check
+def offset_kernel(x, out, stride, WIDE: tl.constexpr):
+    head = tl.program_id(1).to(tl.int64) if WIDE else tl.program_id(1)
+    column = tl.arange(0, 16)
+    tl.store(out + column, tl.load(x + head * stride + column))
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_an_offset_in_32_bits_is_found(compiled, wide):
+    offset_kernel[(1, 4)](zeros(64), zeros(64), 16, WIDE=wide)
+    found = too_large(compiled["offset_kernel"]["ttir"])
+    assert not found if wide else "%stride" in found[0]
+
+
 def test_the_ladder_and_the_cache_write_compile(compiled):
     vector_add(zeros(64), zeros(64), backend="triton")
     softmax(zeros(2, 1000), backend="triton")
@@ -81,7 +99,9 @@ def test_the_ladder_and_the_cache_write_compile(compiled):
              backend="triton")
     assert {"_add_kernel", "_softmax_kernel", "_matmul_kernel", "_backward_kernel", "_store_kernel"} <= set(compiled)
     assert "wgmma" in compiled["_matmul_kernel"]["ptx"]
-    assert all(kernel["spilled"] == 0 and kernel["shared"] <= SHARED_MEMORY for kernel in compiled.values())
+    for name, kernel in compiled.items():
+        assert kernel["spilled"] == 0 and kernel["shared"] <= SHARED_MEMORY
+        assert not too_large(kernel["ttir"]) or name == "_matmul_kernel"  # whose strides of a column are taken on trust
 
 
 @pytest.mark.parametrize("head_dim, window, keys_spill, others_spill", [(64, None, 0, 0), (128, 1024, 512, 64)])
@@ -95,6 +115,7 @@ def test_flash_attention_uses_wide_tensor_core_instructions_and_fits(compiled, h
         assert ("wgmma" in kernel["ptx"]) == (name != "_delta_kernel")
         assert kernel["shared"] <= SHARED_MEMORY
         assert kernel["spilled"] <= (keys_spill if name == "_keys_kernel" else others_spill), name
+        assert not too_large(kernel["ttir"]), name
 
 
 def test_paged_kernels_fit_and_address_the_cache_with_64_bits(compiled):
@@ -105,4 +126,4 @@ def test_paged_kernels_fit_and_address_the_cache_with_64_bits(compiled):
     assert set(compiled) == {"_split_kernel", "_combine_kernel", "_prefill_kernel"}
     for kernel in compiled.values():
         assert kernel["shared"] <= SHARED_MEMORY and kernel["spilled"] == 0
-        assert "mad.lo.s32" not in kernel["ptx"]  # what a block's number times its size becomes in 32 bits
+        assert not too_large(kernel["ttir"])

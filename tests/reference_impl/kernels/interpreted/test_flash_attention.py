@@ -38,6 +38,23 @@ def test_output_and_gradients(kernel, naive, dtype, num_queries, num_keys, heads
         kernel.assert_close(mine, expected, factor=2)
 
 
+@pytest.mark.parametrize("head_dim, window", [(1, None), (40, 6)])
+def test_heads_of_another_size_are_padded(kernel, naive, head_dim, window):
+    q, grad = (kernel.rand(1, 2, 5, head_dim, dtype=torch.float32) for _ in range(2))
+    k, v = (kernel.rand(1, 1, 37, head_dim, dtype=torch.float32) for _ in range(2))
+    rules = {"causal": True, "window": window}
+    expected = reference(naive, q, k, v, grad, **rules)
+    ours = with_gradients(lambda *x: flash_attention(*x, **rules, backend="triton"), (q, k, v), grad)
+    starts = [torch.tensor([0, n], dtype=torch.int32, device=kernel.device) for n in (5, 37)]
+    packed = [x[0].transpose(0, 1) for x in (q, k, v, grad)]
+    varied = with_gradients(lambda *x: flash_attention_varlen(*x, *starts, **rules, backend="triton"), packed[:3],
+                            packed[3])
+    for mine, other, exact in zip(ours, varied, expected, strict=True):
+        assert mine.shape[-1] == head_dim
+        kernel.assert_close(mine, exact)
+        kernel.assert_close(other, exact[0].transpose(0, 1))
+
+
 @pytest.mark.parametrize("tiles", [Tiles(16, 64), Tiles(64, 16)])
 def test_tiles_do_not_change_the_answer(kernel, naive, tiles):
     q, k, v, grad = (kernel.rand(1, 1, 101, 32, dtype=torch.float32) for _ in range(4))
