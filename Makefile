@@ -6,7 +6,7 @@ course: setup
 	$(COURSE) make
 
 test: course
-	.venv/bin/python -m pytest -n auto --dist loadgroup
+	.venv/bin/python -m pytest -n auto --dist loadscope
 
 bench: setup
 	for program in $$(grep -l '^if __name__' bench/*.py); do .venv/bin/python $$program || [ $$? -eq 77 ] || exit 1; done  # 77: no GPU

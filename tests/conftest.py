@@ -20,12 +20,29 @@ def find_chromium() -> str | None:
     return next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
 
 
+def shares_fixtures(nodeid: str) -> bool:
+    """Whether the files of the test's folder share what is dear to make: a graded class, a built book, a browser."""
+    return nodeid.startswith(("tests/autograder/grading/", "tests/book/", "tests/journeys/"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give a process whole folders where their fixtures are shared, whole files elsewhere, in the order of collection."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Folders(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return file.rpartition("/")[0] if shares_fixtures(nodeid) else file
+
+    config.option.loadscopereorder = False
+    return Folders(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Skip, with the remedy in the reason, what needs a program that this machine lacks; keep folders together.
-
-    A folder shares what its fixtures make (a graded class, an open browser), so one process runs all of it.
-    """
+    """Skip, with the remedy in the reason, what needs a program that this machine lacks; what takes longest goes first."""
+    items.sort(key=lambda item: not shares_fixtures(item.nodeid))
     needs = {"browser": (find_chromium(), "no Chromium on PATH: install chromium to test pages in a browser"),
              "sandbox": (shutil.which("bwrap"), "no bwrap on PATH: install bubblewrap to test isolation")}
     known = dict(line.split(" | ", 1) for line in (ROOT / "tests" / "known_failures.txt").read_text().splitlines()
@@ -33,7 +50,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid in known:
             item.add_marker(pytest.mark.xfail(reason=known[item.nodeid], strict=False))
-        item.add_marker(pytest.mark.xdist_group("/".join(item.path.relative_to(ROOT).parts[1:3])))
         for marker, (found, reason) in needs.items():
             if item.get_closest_marker(marker) and not found:
                 item.add_marker(pytest.mark.skip(reason=reason))
