@@ -19,6 +19,7 @@ examples:
   course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by MiniLM
   course serve ~/models/qwen3 --dtype bfloat16  a folder with config.json, weights and tokenizer
   course serve model.gguf --cache-mb 2048       a LLaMA in one file, and more room for long or many texts
+  course serve --lora-modules polite=~/polite   a LoRA adapter, for requests whose model is "polite"
   course serve --speculate 4                    guess up to four tokens a step from what the text said before
 
 then, with `pip install openai`:
@@ -46,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="of weights and cache (default: float32)")
     what.add_argument("--device", default="cpu", metavar="DEVICE",
                       help="where the model computes: cpu, cuda, or cuda:1 (default: cpu)")
+    what.add_argument("--lora-modules", nargs="+", default=[], metavar="NAME=FOLDER",
+                      help="LoRA adapters as peft saves them, each chosen by its name as a request's `model`")
     what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
                       "`course fetch minilm` has brought it)")
     where = parser.add_argument_group("where, and to whom")
@@ -195,9 +198,22 @@ def _engine(args: argparse.Namespace):
                               num_speculative_tokens=args.speculate, scheduler=limits, cuda_graphs=args.cuda_graphs,
                               trace_steps=10_000 if args.trace else 1)
         return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
-                              NgramProposer() if args.speculate else None)
+                              NgramProposer() if args.speculate else None, _adapters(args, loaded.name))
     except (ValueError, RuntimeError) as error:  # torch's word for memory that is not there is a RuntimeError
         raise LoadingError(str(error)) from error
+
+
+def _adapters(args: argparse.Namespace, model_name: str) -> dict[str, Path]:
+    """Folders of adapters by name. CourseError if two things are to be called the same."""
+    paths: dict[str, Path] = {}
+    for given in args.lora_modules:
+        name, equals, folder = given.partition("=")
+        if not name or not equals or not folder:
+            raise CourseError(f"--lora-modules {given}: give NAME=FOLDER")
+        if name in (*paths, args.name or model_name):
+            raise CourseError(f"--lora-modules {given}: {name} is the name of another; give each its own")
+        paths[name] = Path(folder).expanduser()
+    return paths
 
 
 def _device(args: argparse.Namespace):
@@ -235,6 +251,7 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
              f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
              f"{config.num_blocks * cache.bytes_per_block / 2 ** 20:,.0f} MiB; "
              f"a text may have {config.scheduler.max_model_len:,} tokens",
+             f"adapters    {', '.join(served.adapter_names) or 'none'}",
              f"embeddings  {served.encoder_name if served.encoder else 'none'}",
              f"API key     {'asked for' if served.api_key else 'none'}",
              f"serving at  http://{f'[{host}]' if ':' in host else host}:{port}/v1  (Ctrl-C ends it)"]

@@ -14,6 +14,7 @@
       block_manager      who holds which block of the cache
     model_runner       from sequences to tensors, and one pass of the model
       paged_cache        the blocks' numbers
+      adapters           LoRA: what is added for some sequences and not for others
       cuda_graphs        on a GPU: a decoding step's launches, recorded
     sampling           the next token of each
       speculative        guesses, and which of them are kept

@@ -58,7 +58,8 @@ class AsyncEngine:
         return self._stopped is None
 
     async def stream(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int = 0,
-                     seconds: float | None = None, cache_salt: bytes = b"") -> AsyncIterator[Output]:
+                     seconds: float | None = None, cache_salt: bytes = b"", adapter: str | None = None
+                     ) -> AsyncIterator[Output]:
         """Outputs of a request as they come, until all its n continuations are finished.
 
         Raises ValueError if the engine refuses it, TimeoutError after `seconds`, EngineStopped if the engine fails.
@@ -70,7 +71,7 @@ class AsyncEngine:
             raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
         outputs: asyncio.Queue[Output | Exception] = asyncio.Queue()
         self._streams[request_id] = outputs
-        self._orders.put(lambda: self._add(request_id, prompt, params, priority, cache_salt))
+        self._orders.put(lambda: self._add(request_id, prompt, params, priority, cache_salt, adapter))
         left, deadline = params.n, None if seconds is None else self._loop.time() + seconds
         try:
             while left:
@@ -125,9 +126,8 @@ class AsyncEngine:
                 return False
             order()
 
-    def _add(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int, cache_salt: bytes
-             ) -> None:
+    def _add(self, request_id: str, prompt: Ids[int], params: SamplingParams, *rest) -> None:
         try:
-            self.engine.add_request(prompt, params, request_id, priority, cache_salt)
+            self.engine.add_request(prompt, params, request_id, *rest)
         except ValueError as error:
             self._send([(request_id, error)])

@@ -9,7 +9,8 @@ the last one of a sequence is partly empty.
   the same blocks, also after their first owner has gone (vLLM's automatic prefix caching).
 - A model with a sliding window never looks further back: a block behind the window is given up while its sequence runs.
 - What the first block's hash begins with is the sequence's salt: who sends another salt finds nothing of mine, and
-  cannot tell by the time it takes whether a guess at my text was right.
+  cannot tell by the time it takes whether a guess at my text was right. With it goes the name of the adapter, whose
+  keys and values are others.
 - A block that nobody holds keeps its content until it is needed. The one that was given up longest ago goes first.
 
 This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
@@ -36,8 +37,8 @@ def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
     return hashlib.sha256(before + array("q", ids).tobytes()).digest()
 
 
-def _root(salt: bytes) -> bytes:
-    return hashlib.sha256(b"root" + salt).digest()
+def _root(salt: bytes, adapter: str | None) -> bytes:
+    return hashlib.sha256(repr((salt, adapter)).encode()).digest()
 
 
 class BlockManager:
@@ -65,14 +66,14 @@ class BlockManager:
         """Blocks that nobody holds, whether they keep a content or not."""
         return len(self._free)
 
-    def find_prefix(self, ids: Ids[int], salt: bytes = b"") -> list[int]:
+    def find_prefix(self, ids: Ids[int], salt: bytes = b"", adapter: str | None = None) -> list[int]:
         """The longest run of known blocks that `ids` begins with. Its last token is never in it.
 
         That token must be computed, found or not: its logits are what the next one is sampled from.
         """
         found: list[int] = []
         if self.prefix_caching:
-            key = _root(salt)
+            key = _root(salt, adapter)
             for start in range(0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size):
                 key = chain_hash(key, ids[start:start + self.block_size])
                 if key not in self._block_of:
@@ -81,7 +82,7 @@ class BlockManager:
         return found
 
     def _prefix_of(self, sequence: Sequence) -> list[int]:
-        return [] if sequence.scores_prompt else self.find_prefix(sequence.ids, sequence.cache_salt)
+        return [] if sequence.scores_prompt else self.find_prefix(sequence.ids, sequence.cache_salt, sequence.adapter)
 
     def blocks_needed(self, sequence: Sequence, num_tokens: int) -> int:
         """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
@@ -168,7 +169,8 @@ class BlockManager:
             return
         ids = sequence.ids
         for entry in range(first, sequence.num_computed_tokens // self.block_size):
-            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _root(sequence.cache_salt)
+            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _root(sequence.cache_salt,
+                                                                                       sequence.adapter)
             block = sequence.block_table[entry]
             key = chain_hash(above, ids[entry * self.block_size:(entry + 1) * self.block_size])
             self._hash_of[block] = key

@@ -13,18 +13,20 @@ What comes out does not depend on who else is served: every sequence has its own
 its own stop strings. (With guesses that holds for greedy answers; sampled ones keep their distribution, see
 `speculative`.)
 
-Not here: several GPUs, adapters, pictures.
+Not here: several GPUs, pictures.
 """
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
+from reference_impl.engine.adapters import Adapters
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner
 from reference_impl.engine.sampling import SampledToken, Sampling, report
@@ -77,10 +79,14 @@ class Completion:
 
 
 class Engine:
-    """A model, its cache, its queues. Not to be shared by threads: see `async_engine`."""
+    """A model, its cache, its queues. Not to be shared by threads: see `async_engine`.
+
+    `adapters` are folders by the names that requests choose them by (see `adapters`).
+    """
 
     def __init__(self, model: GPT | Llama, config: EngineConfig = EngineConfig(), tokenizer: Tokenizer | None = None,
-                 eos_ids: Iterable[int] = (), proposer: Proposer | None = None):
+                 eos_ids: Iterable[int] = (), proposer: Proposer | None = None,
+                 adapters: Mapping[str, Path | str] | None = None):
         limits = config.scheduler
         if limits.max_model_len > model.config.max_position_embeddings:
             raise ValueError(f"max_model_len is {limits.max_model_len}, but the model has "
@@ -89,7 +95,8 @@ class Engine:
         self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark,
                                    getattr(model.config, "sliding_window", None))
         self.scheduler = Scheduler(limits, self.blocks)
-        self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks)
+        self.adapters = Adapters(model, adapters) if adapters else None
+        self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks, self.adapters)
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
@@ -130,11 +137,14 @@ class Engine:
             self.structures.compile(params.structure)
 
     def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
-                    priority: int = 0, cache_salt: bytes = b"") -> str:
+                    priority: int = 0, cache_salt: bytes = b"", adapter: str | None = None) -> str:
         """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served.
 
-        Computed prefixes are shared among requests of one `cache_salt` only.
+        Computed prefixes are shared among requests of one `cache_salt` and one adapter only.
         """
+        known = self.adapters.names if self.adapters else []
+        if adapter is not None and adapter not in known:
+            raise ValueError(f"the adapter {adapter!r} is not served: there are {known}")
         request_id = f"request-{next(self._numbers)}" if request_id is None else request_id
         if request_id in self._left:
             raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
@@ -143,7 +153,8 @@ class Engine:
                 raise ValueError("the prompt is text and the engine has no tokenizer: give ids")
             prompt = self.tokenizer.encode(prompt).ids
         self.check_request(prompt, params)
-        sequence = Sequence(request_id, list(prompt), params, priority=priority, cache_salt=cache_salt)
+        sequence = Sequence(request_id, list(prompt), params, priority=priority, cache_salt=cache_salt,
+                            adapter=adapter)
         self.scheduler.add(sequence)
         self._stopping[sequence] = Stopping(params, self.eos_ids, self.tokenizer)
         self._left[request_id] = params.n
@@ -246,9 +257,10 @@ class Engine:
         if self.proposer is not None:
             self.proposer.forget(sequence)
 
-    def generate(self, prompts: Iterable[str | Ids[int]], params: SamplingParams) -> list[list[Completion]]:
+    def generate(self, prompts: Iterable[str | Ids[int]], params: SamplingParams, adapter: str | None = None
+                 ) -> list[list[Completion]]:
         """Serve all prompts to their end: for each prompt, in order, its n completions."""
-        names = [self.add_request(prompt, params) for prompt in prompts]
+        names = [self.add_request(prompt, params, adapter=adapter) for prompt in prompts]
         parts: dict[tuple[str, int], list[Output]] = {(name, i): [] for name in names for i in range(params.n)}
         while self.has_work:
             for output in self.step():

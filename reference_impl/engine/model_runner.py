@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from reference_impl.engine.adapters import Adapters
 from reference_impl.engine.block_tables import BlockTables
 from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
@@ -22,7 +23,8 @@ from reference_impl.models.llama import Llama
 class ModelRunner:
     """A model and its paged cache."""
 
-    def __init__(self, model: GPT | Llama, num_blocks: int, block_size: int, num_host_blocks: int = 0):
+    def __init__(self, model: GPT | Llama, num_blocks: int, block_size: int, num_host_blocks: int = 0,
+                 adapters: Adapters | None = None):
         config = model.config
         self.model, self.block_size = model.eval(), block_size
         self.window = getattr(config, "sliding_window", None)
@@ -32,7 +34,7 @@ class ModelRunner:
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
         self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads, head_dim, weight.dtype,
                                 self.device, num_host_blocks)
-        self.tables = BlockTables()
+        self.tables, self.adapters = BlockTables(), adapters
         self.graphs: CudaGraphs | None = None
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
@@ -54,7 +56,8 @@ class ModelRunner:
         order = sorted(range(len(step.scheduled)), key=[item.num_tokens > 1 for item in step.scheduled].__getitem__)
         scheduled = [step.scheduled[place] for place in order]
         ids, positions, layout = self._prepare(scheduled)
-        if self.graphs is not None and layout.num_decodes == len(ids):
+        adapted = self._choose_adapters(scheduled, [item.num_tokens for item in scheduled])
+        if self.graphs is not None and layout.num_decodes == len(ids) and not adapted:
             hidden = self.graphs.run(ids, positions, layout)  # (T, C)
         else:
             hidden = self.model.hidden(ids[None], positions=positions[None],
@@ -70,8 +73,18 @@ class ModelRunner:
                 count = item.num_tokens
             spans[place] = range(len(rows), len(rows) + count)
             rows += range(end - count, end)
+        if adapted:
+            self._choose_adapters(scheduled, [len(spans[place]) for place in order])
         read = torch.tensor(rows, dtype=torch.int64, device=self.device)
         return self.model.output(hidden[read]), spans
+
+    def _choose_adapters(self, scheduled: list[Scheduled], counts: list[int]) -> bool:
+        """Say whose rows pass next, so many of each. Whether an adapter is among them."""
+        if self.adapters is None:
+            return False
+        names = [item.sequence.adapter for item in scheduled]
+        self.adapters.choose(names, counts, self.device)
+        return any(name is not None for name in names)
 
     def _prepare(self, scheduled: list[Scheduled]) -> tuple[Tensor, Tensor, Layout]:
         """Ids and positions of the step's tokens, and where their keys and values go."""

@@ -50,6 +50,7 @@ class Sequence:
     status: Status = Status.WAITING
     finish_reason: str | None = None  # "stop", "length", "abort" or "error"
     cache_salt: bytes = b""  # only sequences of one salt share computed prefixes
+    adapter: str | None = None  # whose update is added to the model's layers; prefixes are not shared with others
     prompt_logprobs: list = field(default_factory=list)  # of the prompt's second token and those after it, if asked for
     ids: list[int] = field(init=False)  # prompt and output so far, kept so that no step has to put them together
     id: str = field(init=False)  # the request and which of its continuations
@@ -88,4 +89,4 @@ class Sequence:
         return Sequence(self.request_id, self.prompt_ids, self.params, index, self.priority, self.arrival,
                         list(self.output_ids), num_computed_tokens=self.num_computed_tokens,
                         num_cached_tokens=self.num_cached_tokens, num_given_up=self.num_given_up,
-                        status=self.status, cache_salt=self.cache_salt)
+                        status=self.status, cache_salt=self.cache_salt, adapter=self.adapter)

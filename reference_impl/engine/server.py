@@ -15,6 +15,7 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Callable
+from collections.abc import Sequence as Ids
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,16 @@ class Served:
     api_key: str | None = None
     tells_cached: bool = False  # whether usages say how much of a prompt was found computed
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def adapter_names(self) -> list[str]:
+        """What requests for one of the engine's adapters have as `model`."""
+        return self.engine.adapters.names if self.engine.adapters else []
+
+    @property
+    def generating(self) -> list[str]:
+        """What a request for text may have as `model`."""
+        return [self.model_name, *self.adapter_names]
 
 
 def create_app(served: Served) -> FastAPI:
@@ -122,11 +133,15 @@ class Handler:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     def _models(self) -> list[dict[str, Any]]:
-        names = [self.served.model_name, *([self.served.encoder_name] if self.served.encoder else [])]
-        return [{"id": name, "object": "model", "created": 0, "owned_by": "word2serve"} for name in names]
+        served = self.served
+        parents = {served.model_name: None, **dict.fromkeys(served.adapter_names, served.model_name)}
+        if served.encoder:
+            parents[served.encoder_name] = None
+        return [{"id": name, "object": "model", "created": 0, "owned_by": "word2serve", "parent": parent}
+                for name, parent in parents.items()]
 
     async def models(self, request: Request) -> dict[str, Any]:
-        """The names that a request's `model` may have."""
+        """The names that a request's `model` may have; an adapter's `parent` is the model that it changes."""
         self._authorise(request)
         return {"object": "list", "data": self._models()}
 
@@ -140,7 +155,7 @@ class Handler:
 
     async def completions(self, request: Request) -> Response:
         """Go on with a text."""
-        asked = await self._read(request, CompletionRequest, self.served.model_name)
+        asked = await self._read(request, CompletionRequest, self.served.generating)
         most = self.served.limits.prompts
         if len(asked.prompts) * asked.n > most:
             raise ApiError(400, f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most} answers in one "
@@ -151,7 +166,7 @@ class Handler:
 
     async def chat(self, request: Request) -> Response:
         """Answer a conversation."""
-        asked = await self._read(request, ChatRequest, self.served.model_name)
+        asked = await self._read(request, ChatRequest, self.served.generating)
         if self.served.render_chat is None:
             raise ApiError(400, f"{asked.model!r} has no chat template: use /v1/completions", param="messages")
         messages = [message.plain() for message in asked.messages]
@@ -171,7 +186,7 @@ class Handler:
     async def embeddings(self, request: Request) -> JSONResponse:
         """A vector for each text."""
         served = self.served
-        asked = await self._read(request, EmbeddingRequest, served.encoder_name if served.encoder else None)
+        asked = await self._read(request, EmbeddingRequest, [served.encoder_name] if served.encoder else [])
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         if not texts or "" in texts:
             raise ApiError(400, "input is empty, or holds an empty text", param="input")
@@ -195,11 +210,11 @@ class Handler:
             raise ApiError(401, "wrong or missing API key: send `Authorization: Bearer KEY`", "authentication_error",
                            code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
-    async def _read(self, request: Request, kind: type[Kind], model_name: str | None) -> Kind:
-        """The request's body, checked; it must be for the model of this name."""
+    async def _read(self, request: Request, kind: type[Kind], names: Ids[str]) -> Kind:
+        """The request's body, checked; it must be for a model of these names."""
         self._authorise(request)
         asked = parse(kind, await read_body(request, self.served.limits))
-        if asked.model != model_name:
+        if asked.model not in names:
             raise self._no_such_model(asked.model)
         return asked
 
@@ -248,8 +263,7 @@ class Handler:
                         logprobs is not None, with_usage, served.engine.tokenizer, prompts, asked.n, echo,
                         says_nothing=max_tokens == 0, tells_cached=served.tells_cached)
         self._check_room(len(prompts))
-        salt = self._salt(asked)
-        parts = [self._outputs(f"{answer.id}-{place}", ids, params, asked.priority, salt, place * asked.n)
+        parts = [self._outputs(f"{answer.id}-{place}", asked, ids, params, place * asked.n)
                  for place, ids in enumerate(prompts)]
         outputs = parts[0] if len(parts) == 1 else merged(parts)
         if not asked.stream:
@@ -262,7 +276,7 @@ class Handler:
         """Of the request's prefixes: those of one API key and one `cache_salt` find each other's."""
         return hashlib.sha256(repr((self.served.api_key, asked.cache_salt)).encode()).digest()
 
-    async def _outputs(self, request_id: str, ids: list[int], params: SamplingParams, priority: int, salt: bytes,
+    async def _outputs(self, request_id: str, asked: SamplingRequest, ids: list[int], params: SamplingParams,
                        first_index: int) -> AsyncIterator[Output]:
         """Outputs, timed and counted, until the last or until the request's time is over."""
         self._check_room()  # others may have come since; nothing awaits between this and the request's being counted
@@ -270,8 +284,9 @@ class Handler:
         watches = [Stopwatch(self.metrics) for _ in range(params.n)]
         seconds = self.served.limits.request_seconds
         try:
-            async with contextlib.aclosing(self.serving.stream(request_id, ids, params, priority, seconds, salt)
-                                           ) as stream:
+            adapter = None if asked.model == self.served.model_name else asked.model
+            async with contextlib.aclosing(self.serving.stream(
+                    request_id, ids, params, asked.priority, seconds, self._salt(asked), adapter)) as stream:
                 async for output in stream:
                     watches[output.index].token(len(output.tokens))
                     if output.finish_reason is not None:

@@ -67,6 +67,10 @@ class Names:
         return replace(self, table={**self.table, **table}, twice={**self.twice, **(twice or {})},
                        files={**self.files, **(files or {})})
 
+    def module_to_theirs(self, name: str) -> str:
+        """Their name of one of our modules."""
+        return _translate(name, self.table.items())[1]
+
     def to_theirs(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """A state_dict of ours under their names."""
         renamed = {}

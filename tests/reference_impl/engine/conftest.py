@@ -1,6 +1,7 @@
 """A tiny LLaMA in a folder, as `transformers` and `tokenizers` write one, and servers on it, each in a thread."""
 import asyncio
 import contextlib
+import copy
 import json
 import socket
 import threading
@@ -155,11 +156,12 @@ def start(tiny):
     """Start a server on the tiny model: `with start(limits=..., num_blocks=...) as running`."""
     @contextlib.contextmanager
     def start(limits=Limits(), num_blocks=600, proposer=None, encoder=None, render_chat=tiny.render_chat, api_key=None,
-              num_speculative_tokens=0, tells_cached=False, **scheduler):
+              num_speculative_tokens=0, tells_cached=False, adapters=None, **scheduler):
         config = EngineConfig(num_blocks, 16, num_speculative_tokens=num_speculative_tokens,
                               scheduler=SchedulerConfig(**{"max_num_seqs": 16, "max_num_batched_tokens": 128,
                                                            "max_model_len": 4096, **scheduler}))
-        engine = Engine(tiny.model, config, tiny.tokenizer, tiny.eos_ids, proposer)
+        model = copy.deepcopy(tiny.model) if adapters else tiny.model  # adapters change the model's layers
+        engine = Engine(model, config, tiny.tokenizer, tiny.eos_ids, proposer, adapters)
         served = Served(engine, "tiny", render_chat, encoder, "encoder", api_key, tells_cached, limits)
         listening = socket.socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # soon full, if nobody reads

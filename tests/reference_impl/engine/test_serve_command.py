@@ -156,6 +156,8 @@ def test_a_signal_ends_it_cleanly(ending, tiny_folder, tmp_path):
     (["--cache-mb", "0"], "--cache-mb is 0"), (["TINY", "--num-blocks", "1", "--max-model-len", "5000"], "positions"),
     (["TINY", "--max-num-seqs", "9", "--max-num-batched-tokens", "4"], "max_num_batched_tokens"),
     (["TINY", "--speculate", "-1"], "--speculate is -1"), (["TINY", "--encoder", "/no/such"], "/no/such"),
+    (["TINY", "--lora-modules", "a"], "give NAME=FOLDER"), (["TINY", "--lora-modules", "tiny=x"], "name of another"),
+    (["TINY", "--lora-modules", "a=/no/such"], "adapter_config.json does not exist"),
     (["--host", "no.such.host.invalid"], "lets others in"), (["--host", "256.1.1.1", "--open-to-all"], "can't listen")])
 def test_what_can_not_be_served_is_said_in_one_line(arguments, says, tiny_folder, capsys, monkeypatch):
     monkeypatch.delenv("WORD2SERVE_API_KEY", raising=False)
