@@ -21,7 +21,7 @@ import torch
 from reference_impl import corpora
 from reference_impl.corpora.fetching import check_stamps
 from reference_impl.engine.embedding import Encoder
-from reference_impl.generation.layout import store_by_longer_side
+from reference_impl.generation.layout import join_projections, store_by_longer_side
 from reference_impl.models.bert import Bert
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
@@ -76,6 +76,8 @@ def load(path: Path | str | None = None, dtype: torch.dtype = torch.float32,
     loaded.model.to(device)
     if torch.device(device).type == "cpu":
         store_by_longer_side(loaded.model)
+    else:
+        join_projections(loaded.model)
     return loaded
 
 

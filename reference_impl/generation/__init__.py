@@ -4,7 +4,7 @@
     processors         what changes logits before the choice, each row by its own parameters
     sampler            the choice, by each row's own random numbers; log-probabilities
     cache              keys and values that are not computed again
-    layout             how matrices lie in memory, for one row at a time on a CPU
+    layout             how matrices lie in memory, for one token a sequence
     stopping           end tokens, stop strings, text without half characters
     plain              the loop on one screen
     loop               one token after the other for a batch of prompts, at once or streamed

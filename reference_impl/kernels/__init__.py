@@ -1,5 +1,6 @@
 """Kernels in Triton, each beside a twin in plain torch that does the same steps in the same order.
 
+    selection                  whether layers run these kernels or torch's operators
     backend                    which implementation runs, and in tiles of what size
     vector_add                 the first kernel: programs, offsets, masks
     softmax                    one pass over a row for its maximum and its sum

@@ -18,7 +18,6 @@ A launch goes to the GPU that is current, whichever holds the tensors: every lau
 
 Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every run and in the interpreter.
 """
-import os
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+
+from reference_impl.kernels.selection import COMPILED_DTYPES, INTERPRETED_DTYPES, interpreting
 
 try:
     import triton
@@ -49,8 +50,6 @@ IMPLEMENTATIONS = {
 HEAD_DIMS = (32, 64, 128)
 PADDED = ("flash_attention",)  # the operations that take smaller heads too
 LONGEST_STRIDE = 2 ** 23  # numbers from one row to the next: 256 rows of a tile then lie within 2^31
-INTERPRETED_DTYPES = (torch.float32, torch.float16)
-COMPILED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class KernelError(ValueError):
@@ -70,11 +69,6 @@ class Tiles:
     def launch(self) -> dict[str, int]:
         """What Triton takes beside a kernel's own arguments."""
         return {"num_warps": self.num_warps, "num_stages": self.num_stages}
-
-
-def interpreting() -> bool:
-    """Whether Triton was told to run kernels in its interpreter."""
-    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0", "false", "off")
 
 
 def takes_heads(operation: str, head_dim: int) -> bool:

@@ -11,6 +11,7 @@
     norms          LayerNorm, RMSNorm
     initial        the random numbers that weights start from
     feed_forward   ReLU, GELU in both forms, GeGLU, SwiGLU
+    joined         layers of one input in one product, for decoding on a GPU
     lora           a low-rank update beside a trained matrix
 
 Letters in shapes: B sequences, T queries or tokens, S keys, C width of a token, H heads, K heads of keys and values,

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from reference_impl.kernels.selection import runs_ours
 from reference_impl.layers.checks import ModelInputError, check_heads
 from reference_impl.layers.masks import causal_mask, join, sliding_mask
 from reference_impl.layers.packing import Packing, packed_attention
@@ -57,7 +58,7 @@ def plain_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v:
 def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"],
               mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
               scale: float | None = None, *, causal: bool = False, dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
-    """What `plain_attention` gives, by torch's fused operator.
+    """What `plain_attention` gives, by torch's fused operator, or by our kernel where `kernels.selection` says so.
 
     `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
     `causal` lets a query see itself and what came before, where the queries are the last T of the S keys; without a
@@ -66,6 +67,9 @@ def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]
     num_queries, num_keys = q.shape[2], k.shape[2]
+    if mask is None and bias is None and not dropout and num_queries > 1 and runs_ours("attention", q):
+        from reference_impl.kernels.flash_attention import flash_attention  # Triton, which takes a while to import
+        return flash_attention(q, k, v, causal=causal, scale=scale)
     if causal and (mask is not None or bias is not None or num_queries != num_keys):
         causal = False
         if num_queries > 1:  # the last token sees every key

@@ -11,7 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from reference_impl.kernels.selection import runs_ours
 from reference_impl.layers.checks import ModelInputError
+from reference_impl.layers.joined import products
 
 
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -79,4 +81,10 @@ class GatedFeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
         """Each token alone."""
-        return self.down(F.dropout(self.act(self.gate(x)) * self.up(x), self.dropout, self.training))
+        gate, up = products(x, self.gate, self.up)  # (B, T, F) each
+        if self.act is F.silu and runs_ours("swiglu", gate):
+            from reference_impl.kernels.swiglu import swiglu  # Triton, which takes a while to import
+            mixed = swiglu(gate, up, backend="triton")
+        else:
+            mixed = self.act(gate) * up
+        return self.down(F.dropout(mixed, self.dropout, self.training))

@@ -1,11 +1,14 @@
 """Norms: bring every token's numbers to one size before the next layer.
 
 Ba et al. 2016, equation 3 (LayerNorm); Zhang and Sennrich 2019, equation 4 (RMSNorm).
-`layer_norm` and `rms_norm` are the formulas; the modules give the same by torch's fused operators.
+`layer_norm` and `rms_norm` are the formulas; the modules give the same by torch's fused operators, RMSNorm by our
+kernel where `kernels.selection` says so.
 """
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from reference_impl.kernels.selection import runs_ours
 
 
 def layer_norm(x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], bias: Float[Tensor, "C"] | None = None,
@@ -39,6 +42,9 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "... C"]) -> Float[Tensor, "... C"]:
         """Norm the last dimension."""
+        if x.dtype == self.weight.dtype and runs_ours("rms_norm", x):
+            from reference_impl.kernels.rmsnorm import rms_norm as fused  # Triton, which takes a while to import
+            return fused(x, self.weight, self.eps, backend="triton")
         return nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:

@@ -20,6 +20,7 @@ from reference_impl.layers.attention import LayerCache, causal_attention, merge_
 from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
 from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
+from reference_impl.layers.joined import products
 from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
@@ -88,9 +89,10 @@ class GroupedQueryAttention(nn.Module):
     def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
                 cache: LayerCache | None) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens; keys are cached already turned."""
-        q = rotate(self.query_norm(split_heads(self.query(x), self.num_heads)), rotary)  # (B, H, T, D)
-        k = rotate(self.key_norm(split_heads(self.key(x), self.num_kv_heads)), rotary)  # (B, K, T, D)
-        v = split_heads(self.value(x), self.num_kv_heads)
+        q, k, v = products(x, self.query, self.key, self.value)
+        q = rotate(self.query_norm(split_heads(q, self.num_heads)), rotary)  # (B, H, T, D)
+        k = rotate(self.key_norm(split_heads(k, self.num_kv_heads)), rotary)  # (B, K, T, D)
+        v = split_heads(v, self.num_kv_heads)
         return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
 
