@@ -45,11 +45,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not shares_fixtures(item.nodeid))
     needs = {"browser": (find_chromium(), "no Chromium on PATH: install chromium to test pages in a browser"),
              "sandbox": (shutil.which("bwrap"), "no bwrap on PATH: install bubblewrap to test isolation")}
-    known = dict(line.split(" | ", 1) for line in (ROOT / "tests" / "known_failures.txt").read_text().splitlines()
-                 if not line.startswith("#"))
     for item in items:
-        if item.nodeid in known:
-            item.add_marker(pytest.mark.xfail(reason=known[item.nodeid], strict=False))
         for marker, (found, reason) in needs.items():
             if item.get_closest_marker(marker) and not found:
                 item.add_marker(pytest.mark.skip(reason=reason))

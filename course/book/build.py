@@ -140,12 +140,16 @@ def read_page(path: Path):
     return read_myst_markdown_notebook(text, config=MdParserConfig(), path=str(path))
 
 
+def plain_command(strict: bool) -> list[str]:
+    """`jupyter-book build book --keep-going`, with -W -n if `strict`, by this interpreter whatever PATH says."""
+    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-c", program, "build", "book", "--keep-going", *(["-W", "-n"] if strict else [])]
+
+
 def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
     """`jupyter-book build book`, with its warnings gathered. Raises CourseError with them if `strict`."""
-    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"  # this interpreter's, whatever PATH says
-    command = [sys.executable, "-c", program, "build", "book", "--keep-going", *(["-W", "-n"] if strict else [])]
     started = time.monotonic()
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True,
+    done = subprocess.run(plain_command(strict), cwd=root, capture_output=True, text=True,
                           env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
     output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + "\n" + done.stderr)
     log = root / "_build" / "book.log"

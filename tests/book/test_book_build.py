@@ -1,12 +1,10 @@
 """The cache of executed pages and the questions `has anything changed?` and `is this page in order?`."""
-import shutil
 from pathlib import Path
 
 import pytest
 
 from autograder.errors import CourseError
 from course.book import build as book_build
-from course.book import cache as book_cache
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Page\n\n"
@@ -74,13 +72,8 @@ def test_an_unchanged_book_is_not_built_again(html):
     assert said == ["book: nothing has changed"]
 
 
-@pytest.mark.slow
-def test_plain_jupyter_book_gives_a_clean_build_from_the_same_cache(html, tmp_path):
-    """The command that the configuration promises: no warning, nothing executed again."""
-    root = tmp_path / "course"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns("_build", ".git", ".venv", "exercises", "tests"))
-    shutil.copytree(book_cache.cache_path(ROOT), book_cache.cache_path(root))
-    book_build.run_jupyter_book(root, True, quiet)
-    log = (root / "_build" / "book.log").read_text()
-    assert "build succeeded" in log and "Executing notebook" not in log
-    assert (root / "_build" / "html" / "intro.html").exists()
+def test_the_plain_command_writes_the_book_without_a_warning_and_runs_no_page_again(html):
+    """`course book` writes the pages by the command that anybody may type, `jupyter-book build book -W --keep-going -n`."""
+    log = (ROOT / "_build" / "book.log").read_text()
+    assert "build succeeded." in log and "Executing notebook" not in log
+    assert "WARNING" not in log and "-W" in book_build.plain_command(strict=True)

@@ -16,6 +16,8 @@ from tests.book.figure_data import DATA, SENTENCES, WORDS, nearest
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
+
+
 @pytest.fixture(scope="module")
 def page_of(tmp_path_factory):
     """A page that holds one figure; each call writes it anew and returns its folder."""
@@ -263,13 +265,14 @@ class Strict(SimpleHTTPRequestHandler):
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_a_figure_works_where_only_scripts_of_the_site_may_run(browser, page_of, name):
+    """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy refuses."""
     server = HTTPServer(("127.0.0.1", 0), partial(Strict, directory=str(page_of(name))))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = open_page(browser, f"http://127.0.0.1:{server.server_port}/page.html")
     assert page.locator(".w2s-live").is_visible()
     if "model" in KEYS[name]:
         page.get_by_role("button", name="Load").click()
-        page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
+        page.locator(".w2s-stage[data-source=page]").wait_for()
     assert page.heard.complaints == []
     page.context.close()
     server.shutdown()
