@@ -10,20 +10,25 @@ that keeps all keys and values in bfloat16 can come; prompts are taken to cost n
 
 Not here: the CPU's rows (see `engine`), latency (see `serving`).
 """
+import os
 import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from bench.gpu_timing import copy_rate, error
+from bench import gpu_timing
+from bench.gpu_record import attempt_name
+from bench.gpu_timing import Bench, alone_row, error
 from bench.record import compare
 from reference_impl.engine.engine import Engine, EngineConfig
 from reference_impl.engine.scheduler import SchedulerConfig, Step
+from reference_impl.generation.layout import join_projections
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks
 from reference_impl.models.llama import Llama, LlamaConfig
@@ -32,7 +37,8 @@ QWEN3 = LlamaConfig(vocab_size=151_936, hidden_size=1024, intermediate_size=3072
                     num_kv_heads=8, head_dim=128, max_position_embeddings=40_960, rope_theta=1e6, qk_norm=True,
                     tie_word_embeddings=True)
 NAME = "engine, 256 requests, Qwen3-0.6B shape"
-RUNS, SECONDS = 5, 150  # no run is begun later than that, so that the whole program stays under ten minutes
+RUNS, GRAPHS_RIGHT = 4, 1e-2
+RIVALS = Path(os.environ.get("W2S_RIVALS", "/opt/rivals"))
 Job = tuple[list[int], int]
 """A prompt, and how many tokens are to follow."""
 
@@ -111,6 +117,8 @@ def write_checkpoint(model: Llama, folder: Path) -> None:
 
 def nano_vllm(folder: Path, model: Llama) -> Callable[[list[Job]], int]:
     """The rival, made after our cache so that it takes what memory is left."""
+    if not (folder / "nanovllm").is_dir():
+        raise FileNotFoundError(f"there is no {folder / 'nanovllm'}")
     sys.path.insert(0, str(folder))
     import nanovllm
 
@@ -127,51 +135,104 @@ def nano_vllm(folder: Path, model: Llama) -> Callable[[list[Job]], int]:
     return run
 
 
-def engine_rows(rivals: Path, absent: list[str]) -> list[dict[str, Any]]:
-    """Tokens a second with CUDA graphs, without, and nano-vllm's, in turn; `absent` is told what could not be had."""
-    with torch.device("cuda"):
-        model = Llama(QWEN3).to(torch.bfloat16)
+def greedy_differences(bench: Bench) -> float:
+    """The share of greedy float32 tokens in which the engine on the GPU differs from the engine on the CPU."""
+    torch.manual_seed(0)
+    config = replace(QWEN3, vocab_size=1000, hidden_size=256, intermediate_size=512, num_layers=bench.size(4, 1),
+                     num_heads=4, num_kv_heads=2, head_dim=64)
+    model = Llama(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:  # larger than they start: tokens should follow from what came before
+                parameter.mul_(4)
+    work = [([token % 1000 for token in prompt], count)
+            for prompt, count in jobs(0, bench.size(16, 3), bench.size(20, 2), bench.size(100, 9))]
+    said = []
+    for device in ("cpu", bench.device):
+        engine = engine_for(model.to(device), [work], cuda_graphs=False)
+        handles = [engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=count, ignore_eos=True))
+                   for prompt, count in work]
+        tokens: dict[Any, list[int]] = {}
+        while engine.has_work:
+            for output in engine.step():
+                tokens.setdefault(output.request_id, []).extend(output.tokens)
+        assert len(tokens) == len(handles)
+        said.append([token for _, row in sorted(tokens.items()) for token in row])
+    return sum(a != b for a, b in zip(*said, strict=True)) / len(said[0])
+
+
+def greedy(bench: Bench) -> None:
+    """Nothing but the machine differs: a wrong kernel shows in the tokens."""
+    bench.check("engine, greedy float32 tokens on GPU and CPU", lambda: greedy_differences(bench))
+
+
+def speeds(bench: Bench, sides: dict[str, Callable[[list[Job]], int]], runs: list[list[Job]]) -> dict[str, list[float]]:
+    """Tokens a second of each side, the sides taking turns; the first run warms up."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for number, work in enumerate(runs):
+        for name, side in sides.items():
+            bench.synchronize()
+            start = time.perf_counter()
+            said = side(work)
+            bench.synchronize()
+            if number:
+                found[name].append(said / (time.perf_counter() - start))
+    return found
+
+
+def requests(bench: Bench) -> None:
+    """With CUDA graphs where they are right; then against the bandwidth bound, without graphs, and nano-vllm."""
+    config = QWEN3 if not bench.rehearsal else replace(
+        QWEN3, vocab_size=10_000, hidden_size=16, intermediate_size=24, num_layers=1, num_heads=2, num_kv_heads=1,
+        head_dim=8)
+    with torch.device(bench.device):
+        model = Llama(config).to(bench.dtype)
+    join_projections(model)
     weight_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
-    bandwidth = sorted(copy_rate())[-1]
-    runs = [jobs(seed) for seed in range(1 + RUNS)]  # the first warms up
-    try:
-        engine = engine_for(model, runs, cuda_graphs=True)
-        wrong = graphs_error(engine, runs[0][:5])
-        if not wrong < 0.1:
-            raise RuntimeError(f"logits differ by {wrong:.3g} of the largest")
-    except Exception as problem:  # without them the engine is measured all the same
-        absent.append(f"CUDA graphs: {problem!r}"[:300])
-        engine = engine_for(model, runs, cuda_graphs=False)
-    graphs = engine.runner.graphs
+    shape = (bench.size(256, 3), bench.size(100, 2), bench.size(1024, 5))
+    runs = [jobs(seed, *shape) for seed in range(1 + bench.size(RUNS, 1))]
+
+    def with_graphs() -> Engine:
+        engine = engine_for(model, runs, cuda_graphs=not bench.rehearsal)
+        wrong = 0.0 if bench.rehearsal else graphs_error(engine, runs[0][:5])
+        if not wrong < GRAPHS_RIGHT:
+            raise RuntimeError(f"logits differ by {wrong:.3g} of the largest, more than {GRAPHS_RIGHT}")
+        bench.record.check(bench.part, "CUDA graphs", wrong)
+        return engine
+    engine = bench.attempt("CUDA graphs", with_graphs)
+    graphs = None if engine is None else engine.runner.graphs
+    if engine is None:  # without them it is measured all the same
+        engine = bench.attempt(NAME, lambda: engine_for(model, runs, cuda_graphs=False))
+    if engine is None:
+        return
+    ours = bench.attempt(NAME, lambda: speeds(bench, {NAME: lambda work: serve(engine, work)}, runs)[NAME])
+    if ours is None:
+        return
+    bench.row(alone_row(NAME, "tokens/s", ours))
+
+    def bounded() -> dict[str, Any]:
+        bandwidth = sorted(bench.copy_rate())[-1]
+        bounds = [sum(count for _, count in work) / bound_seconds(work, config, weight_bytes, bandwidth)
+                  for work in runs[1:]]
+        return compare(NAME, "bandwidth bound", "tokens/s", ours, bounds, 0.5, 0.65)
 
     def plain(work: list[Job]) -> int:
         engine.runner.graphs = None
-        said = serve(engine, work)
-        engine.runner.graphs = graphs
-        return said
-    sides = {"ours": lambda work: serve(engine, work)} | ({"own without CUDA graphs": plain} if graphs else {})
-    folder = rivals / "nano-vllm"
-    try:
-        if not (folder / "nanovllm").is_dir():
-            raise FileNotFoundError(f"there is no {folder / 'nanovllm'}")
-        sides["nano-vllm"] = nano_vllm(folder, model)
-    except Exception as problem:  # whatever stops the rival, ours is measured
-        absent.append(f"{NAME} against nano-vllm: {problem!r}; only the share of the bound is measured"[:300])
-    speeds: dict[str, list[float]] = {name: [] for name in sides}
-    begun = time.perf_counter()
-    for number, work in enumerate(runs):
-        if number > 1 and time.perf_counter() - begun > SECONDS:
-            break
-        for name, side in sides.items():
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            said = side(work)
-            torch.cuda.synchronize()
-            if number:
-                speeds[name].append(said / (time.perf_counter() - start))
-    ours = speeds.pop("ours")
-    bounds = [sum(count for _, count in work) / bound_seconds(work, QWEN3, weight_bytes, bandwidth)
-              for work in runs[1:1 + len(ours)]]
-    rows = [compare(NAME, "bandwidth bound", "tokens/s", ours, bounds, 0.35, 0.6)]
-    return rows + [compare(NAME, name, "tokens/s", ours, theirs, 1.0 if name == "nano-vllm" else None)
-                   for name, theirs in speeds.items()]
+        try:
+            return serve(engine, work)
+        finally:
+            engine.runner.graphs = graphs
+
+    def against(name: str, side: Callable[[list[Job]], int], must: float | None) -> dict[str, Any]:
+        found = speeds(bench, {"ours": lambda work: serve(engine, work), name: side}, runs[:1 + bench.size(3, 1)])
+        return compare(NAME, name, "tokens/s", found["ours"], found[name], must)
+    rivals: dict[str, Callable[[], dict[str, Any]]] = {
+        "bandwidth bound": bounded,
+        "own without CUDA graphs": lambda: against("own without CUDA graphs", plain, None),
+        "nano-vllm": lambda: against("nano-vllm", nano_vllm(RIVALS / "nano-vllm", model), 1.0)}
+    for name, row in rivals.items():
+        if (found := bench.attempt(attempt_name(NAME, name), row)) is not None:
+            bench.row(found)
+
+
+JOBS = [gpu_timing.Job("greedy tokens", greedy, 60), gpu_timing.Job("requests", requests, 380)]

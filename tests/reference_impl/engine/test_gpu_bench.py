@@ -24,7 +24,7 @@ from reference_impl.models.llama import Llama, LlamaConfig
 model = Llama(LlamaConfig(10_000, 32, 40, 2, 4, 2, head_dim=8, qk_norm=True, tie_word_embeddings=True))
 work = gpu_engine.jobs(0, 3, 2, 9)
 print(gpu.STAND_INS, gpu_engine.serve(gpu_engine.engine_for(model, [work], False), work) == sum(n for _, n in work))
-sys.exit(gpu.main())
+sys.exit(gpu.main([]))
 """
 
 
