@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from autograder.checks.expect import CheckFailed, expect
+from autograder.checks.values import readable
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def expect_breaks(data: object, *, holds: Callable[..., bool | float], form: For
     if isinstance(form, Mapping):
         found = expect(data, name).is_a(dict)
         if found.keys() != form.keys():
-            raise CheckFailed(f"{name} should have the keys {', '.join(map(repr, form))}.")
+            raise CheckFailed(f"{name} should have the keys {', '.join(map(readable, form))}.")
         for key, one in form.items():
-            one.check(found[key], f"{name}[{key!r}]")
+            one.check(found[key], f"{name}[{readable(key)}]")
         ask = lambda predicate: predicate(**found)
     else:
         form.check(data, name)

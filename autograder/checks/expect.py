@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from autograder.checks.slips import converted
-from autograder.checks.values import type_name
+from autograder.checks.values import readable, told_apart, type_name
 
 TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
 SHOWN = 12      # a tensor with at most so many values is shown whole
@@ -75,8 +75,8 @@ class Expectation:
     def has(self, key: str) -> "Expectation":
         """A dict with this key; returns the question about its value."""
         self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
-        self._is(key in self.value, f"has no {key!r}")
-        return Expectation(self.value[key], f"{self.name}[{key!r}]", self.given)
+        self._is(key in self.value, f"has no {readable(key)}")
+        return Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
 
     def is_finite(self, *, cause: str) -> object:
         """A tensor, array or number without NaN or infinity."""
@@ -144,7 +144,7 @@ class Expectation:
             for key, item in expected.items():
                 self.has(key)._match(item, cause, tolerance)
             extra = sorted(value.keys() - expected.keys(), key=repr)
-            self._is(not extra, "has a key that was not asked for", ", ".join(map(repr, extra)))
+            self._is(not extra, "has a key that was not asked for", ", ".join(map(readable, extra)))
         elif kind in (torch.Tensor, np.ndarray):
             loosest = max((TOLERANCES.get(_dtype(one)) for one in (value, expected) if _dtype(one) in TOLERANCES),
                           default=None)
@@ -158,7 +158,8 @@ class Expectation:
         elif kind is int and tolerance:
             self._compare(_array(value), _array(expected), cause, tolerance)
         elif value != expected:
-            raise CheckFailed(cause, f"{self.name} is {_short(value)}, expected {_short(expected)}")
+            came, meant = told_apart(value, expected)
+            raise CheckFailed(cause, f"{self.name} is {came}, expected {meant}")
         return self.value
 
     def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None) -> None:
@@ -213,14 +214,6 @@ def _array(value: object) -> np.ndarray:
 def _first(mask: np.ndarray) -> tuple[int, ...]:
     """The index of the first True."""
     return tuple(map(int, np.argwhere(mask)[0]))
-
-
-def _short(value: object) -> str:
-    """A repr that stays readable; Python refuses to write an int of more than 4,300 digits."""
-    if type(value) is int and abs(value) >= 10**30:
-        return f"{'-' if value < 0 else ''}an integer of about {int(abs(value).bit_length() * 0.30103)} digits"
-    text = repr(value)
-    return text if len(text) <= 200 else text[:200] + " ..."
 
 
 def _at(where: tuple) -> str:

@@ -7,6 +7,7 @@ One Renaming holds over several comparisons, so that a name cannot change in the
 that was freed and may be given out again.
 """
 from autograder.checks.expect import CheckFailed
+from autograder.checks.values import readable
 
 
 class Renaming:
@@ -36,7 +37,7 @@ class Renaming:
                 if list(map(repr, came)) != list(map(repr, expected)) and came.keys() != expected.keys():
                     return f"{where} has the keys {_short(list(came))}; {_short(list(expected))} were expected"
                 return next((found for key in expected if (found := self._differs(came[key], expected[key],
-                                                                                  f"{where}[{key!r}]"))), "")
+                                                                                  f"{where}[{readable(key)}]"))), "")
             return next((found for i, (one, other) in enumerate(zip(came, expected))
                          if (found := self._differs(one, other, f"{where}[{i}]"))), "")
         if expected is None or came is None:
@@ -45,13 +46,12 @@ class Renaming:
             return f"{where} is {_short(came)}; a name such as {_short(expected)} was expected"
         ours, theirs = self._ours_of.setdefault(came, expected), self._theirs_of.setdefault(expected, came)
         if theirs != came:
-            return f"{where} is {came!r}, where {theirs!r} stood before for the same thing"
+            return f"{where} is {readable(came)}, where {readable(theirs)} stood before for the same thing"
         if ours != expected:
             del self._theirs_of[expected]
-            return f"{where} is {came!r}, which is in use for something else"
+            return f"{where} is {readable(came)}, which is in use for something else"
         return ""
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + " ..."
+    return readable(value, 80)

@@ -16,6 +16,10 @@ TENSOR_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, to
                  torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 ARRAY_KINDS = "biuf"     # numpy's letters for bool, int, unsigned and float
 MAX_DEPTH = 8
+SHOWN = 200              # characters of a value in a message
+# Printable, says Python, and yet nothing to see: fillers, joiners, variation selectors, the empty braille cell.
+BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
+         *range(0xE0100, 0xE01F0)}
 MAX_TUPLE_KEYS = 10_000  # in one dictionary: the hashes of tuples of numbers can be made to collide
 
 
@@ -127,6 +131,32 @@ def visible(text: str) -> str:
     shown = []
     for place, letter in enumerate(text):
         alone = unicodedata.combining(letter) and (place == 0 or not text[place - 1].isalnum())
-        plain = letter == " " or letter.isprintable() and not alone and unicodedata.category(letter) != "Zs"
-        shown.append(letter if plain else letter.encode("unicode_escape").decode())
+        seen = letter.isprintable() and not alone and ord(letter) not in BLANK and unicodedata.category(letter) != "Zs"
+        shown.append(letter if letter == " " or seen else letter.encode("unicode_escape").decode())
     return "".join(shown)
+
+
+def readable(value: object, most: int = SHOWN) -> str:
+    """A value's repr for a message: nothing invisible in it, and cut after `most` characters.
+
+    Python refuses to write an int of more than 4,300 digits.
+    """
+    if type(value) is int and abs(value) >= 10**30:
+        return f"{'-' if value < 0 else ''}an integer of about {int(abs(value).bit_length() * 0.30103)} digits"
+    text = visible(repr(value))
+    return text if len(text) <= most else text[:most] + " ..."
+
+
+def told_apart(came: object, expected: object) -> tuple[str, str]:
+    """Two different values as `readable`, so that a reader sees the difference.
+
+    Texts that look alike (composed and decomposed letters) are written in ASCII; long ones start near where they differ.
+    """
+    if type(came) is str and type(expected) is str:
+        alike = unicodedata.normalize("NFKC", came) == unicodedata.normalize("NFKC", expected)
+        write = ascii if alike else lambda text: visible(repr(text))
+        differ = next((i for i, (a, b) in enumerate(zip(came, expected)) if a != b), min(len(came), len(expected)))
+        start = max(0, differ - 20) if max(len(came), len(expected)) > SHOWN else 0
+        return tuple(("... " if start else "") + write(text[start:start + SHOWN]) + (" ..." if len(text) > start + SHOWN else "")
+                     for text in (came, expected))
+    return readable(came), readable(expected)

@@ -34,7 +34,12 @@ def file_of(module: str) -> Path | None:
 
 def imports(path: Path) -> Iterator[str]:
     """What may be a module in each import of a file: `from a import b` gives `a` and `a.b`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    yield from modules_in(path.read_text(encoding="utf-8"))
+
+
+def modules_in(source: str) -> Iterator[str]:
+    """The same for a text."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -137,15 +137,19 @@ class Assignment:
 
     @cached_property
     def checks_hash(self) -> str:
-        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook."""
-        from autograder.grading.closure import ROOT, files_behind
+        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook, and
+        the reference of the earlier chapters, which stands in the place of a student's own work there."""
+        from autograder.authoring.package import earlier_chapters
+        from autograder.grading.closure import ROOT, files_behind, modules_in
 
         here = ROOT / "autograder"
         modules = [f"grading.{name}" for name in ("verdict", "intake", "magics", "patience", "reading", "transplant")]
         modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
         modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
-        digest = hashlib.sha256()
-        for file in files_behind(*(f"autograder.{module}" for module in modules)):
+        earlier = earlier_chapters(self.number)
+        named = [name for text in earlier.values() for name in modules_in(text) if name.startswith("reference_impl.")]
+        digest = hashlib.sha256(json.dumps(earlier, sort_keys=True).encode())
+        for file in files_behind(*(f"autograder.{module}" for module in modules), *named):
             digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
         digest.update(json.dumps(self.pristine, sort_keys=True).encode())
         return digest.hexdigest()

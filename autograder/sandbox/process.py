@@ -25,7 +25,8 @@ GRACE = 2.0                # seconds that a killed tree may take to disappear
 
 
 class Died(Exception):
-    """The sandbox is gone, and why: kind is "time", "memory" or "killed", text a sentence."""
+    """The sandbox is gone, and why: kind is "time", "memory", "killed" or "suspect" (it answered what was not asked), text
+    a sentence."""
 
     def __init__(self, kind: str, text: str):
         super().__init__(kind, text)
@@ -77,7 +78,7 @@ class Process:
         except Died as died:
             said = self._complaint.strip()[-1000:]
             raise Died(died.kind, f"the sandbox did not start: {died.text}" + (f"\n{said}" if said else "")) from None
-        if message != {"say": "ready"}:
+        if message != {"say": "ready", "number": 0}:
             raise self.die("killed", "the sandbox did not start: its first word was not `ready`")
         self.ready = True
 

@@ -89,6 +89,7 @@ class RemoteStudent(Student):
         self._start_interpreting: Callable[[], Process] | None = lambda: start(INTERPRETING)
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
+        self._number = 0                       # of the last request; answers carry it
         self._ends = time.monotonic() + limits.total_seconds
         self._shown, self._cut = "", 0
 
@@ -121,35 +122,59 @@ class RemoteStudent(Student):
         """Carry the request out in the sandbox, on copies of the arguments."""
         if request.do == "kernel" and not request.more["compile"] and self._start_interpreting is not None:
             return self._interpreting().perform(request)
+        try:
+            return self._attempt(request)
+        except Died:        # suspect; a fresh sandbox is asked once more
+            try:
+                return self._attempt(request)
+            except Died as died:
+                raise StudentError("fault", f"`{request.label}` was asked twice: {died.text}.") from None
+
+    def _attempt(self, request: Request) -> Returned:
+        """One request to the sandbox that is there. Raises StudentError, and Died for an answer to something else."""
         self._check_alive(request)
         self._revive()
         if self._process is None:
-            raise StudentError(self._last.kind, f"`{request.label}` was not called any more: the sandbox ended too often, "
-                                                f"or the time for everything is up. The last time, {self._last.text}.")
+            raise StudentError(_kind(self._last), f"`{request.label}` was not called any more: the sandbox ended too often, "
+                                                  f"or the time for everything is up. The last time, {self._last.text}.")
         with self._callbacks.during(lasting=request.keep is not None) as register:
             low = lowered(request, register)
             low |= {"stage": self.stage} | self._apart(request)
-            frame = frames.pack(low, Ours)
             try:
-                answer = self._converse(frame) if self._memory is None else self._converse_capped(frame)
+                answer = self._converse(low) if self._memory is None else self._converse_capped(low)
                 outcome = self._outcome(request, low["args"], answer)
             except Died as died:
                 self._died(died)
+                if died.kind == "suspect":
+                    raise
                 reason = f"it took more than {self._limits.call_seconds:g} seconds" if died.text == LATE else died.text
                 raise StudentError(died.kind, f"`{request.label}` was stopped: {reason}.") from None
         if request.keep is not None:
             self._kept.add(request.keep.number)
         return outcome
 
-    def _converse(self, frame: bytes) -> dict:
+    def _ask(self, request: dict, deadline: float, again: bool = False) -> None:
+        """Send a request with a number of its own; again: with the last one, of which it is the second half."""
+        self._number += not again
+        self._process.send(frames.pack({**request, "number": self._number}, Ours), deadline)
+
+    def _hear(self, deadline: float) -> dict:
+        """The next message, which must carry the number of the last request. Raises Died."""
+        message = self._process.receive(deadline)
+        number = message.pop("number", None)
+        if type(number) is not int or number != self._number:
+            raise self._process.die("suspect", "what came back is the answer to another question")
+        return message
+
+    def _converse(self, request: dict, again: bool = False) -> dict:
         """Send a request and answer what the student asks of our callables, until the request is answered.
 
         The time that our own functions take is part of the call's.
         """
         deadline = self._deadline(self._limits.call_seconds)
-        self._process.send(frame, deadline)
+        self._ask(request, deadline, again)
         for _ in range(self._limits.callbacks + 1):
-            message = self._process.receive(deadline)
+            message = self._hear(deadline)
             if message.get("say") != "callback":
                 return message
             try:
@@ -175,19 +200,19 @@ class RemoteStudent(Student):
             raise ValueError(f"`{request.label}`: an object that is made under a cap is gone with the call; make it before")
         return {}
 
-    def _converse_capped(self, frame: bytes) -> dict:
+    def _converse_capped(self, request: dict) -> dict:
         """The same with a child that has a cap on its memory, which is looked at before it starts."""
         if sys.platform != "linux":
-            return self._converse(frame)
+            return self._converse(request)
         before, deadline = set(descendants(self._process.pid)), self._deadline(self._limits.call_seconds)
-        ballast = ballast_for(len(frame))
+        ballast = ballast_for(len(frames.pack(request, Ours)))
         # First the child, then the question: nothing that is not capped ever sees what is asked.
         ask = {"do": "apart", "label": "a call", "stage": self.stage, "apart": True, "cap": self._memory, "ballast": ballast}
-        self._process.send(frames.pack(ask), deadline)
-        if self._process.receive(deadline) != {"say": "apart"}:
+        self._ask(ask, deadline)
+        if self._hear(deadline) != {"say": "apart"}:
             raise self._process.die("killed", "it did not start a child for this call")
         with capped(self._process, self._memory, ballast, self._before, before):
-            answer = self._converse(frame)
+            answer = self._converse(request, again=True)
         if answer.get("kind") == "memory":
             answer["text"] = f"{answer.get('text')} {self._memory / MIB:.0f} MiB are there for this call."
         return answer
@@ -219,7 +244,7 @@ class RemoteStudent(Student):
             if handle.number not in self._kept:
                 if self._last is None:
                     raise ValueError(f"`{handle._name}` was made in an earlier stage, or closed; objects live for one stage")
-                raise StudentError(self._last.kind, f"`{request.label}` was not called: your object ended with its process. "
+                raise StudentError(_kind(self._last), f"`{request.label}` was not called: your object ended with its process. "
                                                     f"The last time, {self._last.text}.")
         if request.do == "close":
             self._kept.discard(request.of.number)
@@ -243,10 +268,10 @@ class RemoteStudent(Student):
         try:
             deadline = self._deadline(self._limits.cells_seconds)
             cells = [(_filename(i, cell), cell.source) for i, cell in enumerate(self._cells)]
-            self._process.send(frames.pack({"do": "cells", "cells": cells, "skip": sorted(self._skip)}), deadline)
+            self._ask({"do": "cells", "cells": cells, "skip": sorted(self._skip)}, deadline)
             while True:
                 limit = deadline if running is None else min(deadline, self._deadline(self._limits.cell_seconds))
-                message = self._process.receive(limit)
+                message = self._hear(limit)
                 if message.get("say") == "started":
                     break
                 running = message.get("index")
@@ -259,7 +284,7 @@ class RemoteStudent(Student):
             if running is not None:
                 self._skip.add(running)
                 reason = f"it took more than {self._limits.cell_seconds:g} seconds" if died.text == LATE else died.text
-                self._blame(running, died.kind, f"This cell was stopped: {reason}. The other cells ran without it.")
+                self._blame(running, _kind(died), f"This cell was stopped: {reason}. The other cells ran without it.")
 
     def _report_cells(self, message: dict) -> None:
         self._remember_printed(message)
@@ -290,6 +315,11 @@ class RemoteStudent(Student):
             room = self._limits.output_chars - len(self._shown)
             self._shown += _clean(text, room)
             self._cut += min(cut, 10**12) + max(0, len(text) - room)
+
+
+def _kind(died: Died) -> str:
+    """What a death means for the student: one that answered what was not asked proves nothing, and a human looks."""
+    return "fault" if died.kind == "suspect" else died.kind
 
 
 def _clean(text: str, limit: int) -> str:

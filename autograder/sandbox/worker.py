@@ -82,6 +82,7 @@ class Worker:
         inside.refuse_compiler()
         self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours)
         self.serving, self.turn = False, threading.Lock()
+        self.number = 0        # of the request that is being answered
 
     def serve(self) -> None:
         """Answer the checker's requests, one at a time."""
@@ -89,6 +90,7 @@ class Worker:
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self.sink
         while True:
             request = self.frames.unpack(self.receive(), self.executor.deliver)
+            self.number = request["number"]
             if request["do"] == "cells":
                 self.send(self.run_cells(request["cells"], request["skip"]))
             elif request.get("apart"):
@@ -109,6 +111,7 @@ class Worker:
                     first.close()
                     self.send({"say": "apart"})
                     request = self.frames.unpack(self.receive(), self.executor.deliver)
+                    self.number = request["number"]
                 self.answer(request)
             except MemoryError:
                 self.send({"say": "error", "kind": "memory", "text": f"`{request['label']}` left no memory for its answer."}
@@ -128,12 +131,13 @@ class Worker:
         answer = self.executor.carry_out(request)
         self.serving = False
         try:
-            frame = self.frames.pack(answer | self._printed())
+            frame = self.frames.pack(answer | self._printed() | {"number": self.number})
             if len(frame) > self.limits["frame_bytes"]:
                 raise ValueError(f"{len(frame):,} bytes; at most {self.limits['frame_bytes']:,} are read")
         except Exception as reason:      # Unsendable; a hostile object can raise anything
             text = f"`{label}` returned {self.text_of(str, reason)}."
-            frame = self.frames.pack({"say": "error", "kind": "unreadable", "text": text} | self._printed())
+            frame = self.frames.pack({"say": "error", "kind": "unreadable", "text": text, "number": self.number}
+                                     | self._printed())
         self._write(frame)
 
     def run_cells(self, cells: list, skip: list) -> dict:
@@ -201,8 +205,8 @@ class Worker:
         return {"printed": text, "cut": cut}
 
     def send(self, message: dict) -> None:
-        """Write one frame, all of it."""
-        self._write(self.frames.pack(message))
+        """Write one frame, all of it, with the number of the request that it belongs to."""
+        self._write(self.frames.pack({**message, "number": self.number}))
 
     def _write(self, frame: bytes) -> None:
         view = memoryview(frame)

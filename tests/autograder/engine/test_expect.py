@@ -151,3 +151,17 @@ def test_is_a_takes_the_exact_type():
 def test_large_tensors_are_not_printed_whole():
     failed = failure(lambda: expect(torch.zeros(100, 100)).equals(torch.ones(100, 100), cause="no"))
     assert len(failed.detail) < 300 and "10000 of 10000 values differ" in failed.detail
+
+
+@pytest.mark.parametrize(("came", "expected"), [
+    ("a b", "a\u3164b"), ("the", "the\u200b"), ("caf\u00e9", "cafe\u0301"), ("fi", "\ufb01"), ("x" * 300 + "a", "x" * 300 + "b"),
+    (["a"], ["a\u2060"]), ({"a": "b"}, {"a": "b\ufe0f"}), (("k", "\u2800"), ("k", " ")), (b"a\x00", b"a")])
+def test_two_values_that_differ_never_look_the_same_in_a_message(came, expected):
+    detail = failure(lambda: expect(came).equals(expected, cause="no")).detail
+    left, _, right = detail.partition(", expected ")
+    assert left.partition(" is ")[2] != right and not set(detail) & set("\u200b\u2060\ufe0f\u2800\u3164\u0301")
+
+
+def test_a_key_that_nobody_can_see_is_written_out():
+    assert "has no 'a\\u200b'" in failure(lambda: expect({"a": 1}).has("a\u200b")).cause
+    assert "'a\\u200b'" in failure(lambda: expect({"a": 1, "a\u200b": 2}).equals({"a": 1}, cause="no")).detail

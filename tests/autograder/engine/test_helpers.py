@@ -112,7 +112,8 @@ def test_deep_sameness_looks_at_types_everywhere():
 
 @pytest.mark.parametrize(("text", "shown"), [
     ("a b", "a b"), ("a\u200bb", "a\\u200bb"), ("\x00\t\n", "\\x00\\t\\n"), ("a\xa0b", "a\\xa0b"), ("e\u0301", "e\u0301"),
-    ("\u0301e", "\\u0301e"), ("日本 Ġthe", "日本 Ġthe"), ("\u202eabc", "\\u202eabc"), ("\ufeffx", "\\ufeffx"), ("\u3000", "\\u3000")])
+    ("\u0301e", "\\u0301e"), ("日本 Ġthe", "日本 Ġthe"), ("\u202eabc", "\\u202eabc"), ("\ufeffx", "\\ufeffx"), ("\u3000", "\\u3000"),
+    ("a\u3164b", "a\\u3164b"), ("\u2800", "\\u2800"), ("a\ufe0f", "a\\ufe0f"), ("a\u034fb", "a\\u034fb")])
 def test_what_nobody_can_see_is_written_out(text, shown):
     assert visible(text) == shown
 
