@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from autograder.checks import borrowed
 from autograder.checks.exercise import CHAPTERS
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import EXERCISES, Exercise, ExerciseResult, LocalStudent, load_checks, run_exercise
@@ -114,10 +115,13 @@ def broken_cell(name: str, namespace: dict) -> str:
 
 
 def show(result: ExerciseResult, see: str = "") -> None:
-    """Print the rubric, or display it as a table where there is a Jupyter kernel."""
+    """Print the rubric, or display it as a table where there is a Jupyter kernel; and say what is borrowed."""
+    text, table = as_text(result, see), as_html(result, see)
+    if also := borrowed.line(borrowed.borrowed()):
+        text, table = f"{text}\n{also}", f"{table}<p>{also}</p>"
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):
-        ipython.display.display({"text/html": as_html(result, see), "text/plain": as_text(result, see)}, raw=True)
+        ipython.display.display({"text/html": table, "text/plain": text}, raw=True)
     else:
-        print(as_text(result, see))
+        print(text)

@@ -15,6 +15,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.checks import drawn
 from autograder.checks.exercise import CHAPTERS
 from autograder.checks.protocol import Exercise, exercises_of
 from autograder.checks.short_answer import filled_in
@@ -47,10 +48,14 @@ class Assignment:
             notebook = jupytext.read(self.path, fmt="py:percent")
         except (OSError, ValueError) as error:
             raise CourseError(f"{self.path}: not a percent-format notebook: {error}") from error
-        exercises_of(self.number)          # declares the short answers, whose rubrics belong into cells
+        checked = exercises_of(self.number)          # declares the short answers and drawn faults, which belong into cells
         for cell in notebook.cells:
             if cell.cell_type == "markdown" and (name := grade_id_of(cell)):
                 cell.source = filled_in(self._id(name.removesuffix("-card")), cell.source)
+            id = self._id((grade_id_of(cell) or "").removeprefix("setup-"))
+            if drawn.PLACE in cell.source and id in checked:
+                faults = checked[id].faults
+                cell.source = cell.source.replace(drawn.PLACE, faults.cell(id, faults.draw(id)))
         return notebook
 
     @cached_property

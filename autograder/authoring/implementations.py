@@ -5,15 +5,18 @@ work, never for somebody else's submission (`course grade` does that).
 """
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.checks.limited import OutOfTime, clock
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.checks.tracebacks import student_traceback
+from autograder.checks.withheld import GRADERS, Guard
+from autograder.checks.withholding import in_chapter
 from autograder.errors import CourseError
 
 CELL_SECONDS = 20.0       # one cell of a student's own notebook; as in grading
@@ -33,7 +36,7 @@ def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
         return {**reference(exercise.id[:2]), known[name].replaces: known[name].function} if name in known else None
     if impl == "reference":
         return reference(exercise.id[:2])
-    return from_file(student_path(impl, exercise.id[:2]))
+    return from_file(student_path(impl, exercise.id[:2]), exercise.id[:2])
 
 
 def student_path(impl: str, number: str) -> Path:
@@ -52,24 +55,29 @@ def reference(number: str) -> dict[str, object]:
 
 
 @lru_cache
-def from_file(path: Path) -> dict[str, object]:
+def from_file(path: Path, number: str = "") -> dict[str, object]:
     """The namespace after running a student's notebook (setup, solution and added cells) or Python file.
 
-    A cell that fails is reported on the terminal and the rest still run.
+    number: of the assignment that it is to be graded as: then the cells that were given and are not graded stay out, and
+    what is withheld is refused, as in grading. A cell that fails is reported on the terminal and the rest still run.
     """
     import nbformat
+
+    one = assignment(number) if number else None
+    given = {cell.source.strip() for cell in one.notebook.cells if "nbgrader" not in cell.metadata} if one else set()
+    refused = GRADERS | in_chapter(one.exercises.values()) if one else {}
 
     if not path.is_file():
         raise CourseError(f"{path} is not a file: give `reference`, `student`, `mistake:NAME`, `alternative:NAME`, "
                           "a notebook or a Python file")
     if path.suffix == ".ipynb":
         try:
-            cells = list(own_cells(nbformat.read(path, as_version=4).cells))
+            cells = list(own_cells([cell for cell in nbformat.read(path, as_version=4).cells if cell.source.strip() not in given]))
         except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
             raise CourseError(f"{path} is not a notebook: {error}") from error
     else:
         cells = [(path.name, path.read_text(encoding="utf-8"))]
-    namespace, failures = run_cells(cells, path.name)
+    namespace, failures = run_cells(cells, path.name, refused)
     for failure in failures:
         print(failure)
     return namespace
@@ -86,16 +94,20 @@ def own_cells(cells: list) -> Iterator[tuple[str, str]]:
             yield grade_id or f"cell {position}", "\n".join(kept)
 
 
-def run_cells(cells: Iterator[tuple[str, str]], where: str) -> tuple[dict[str, object], list[str]]:
-    """Run each cell in one namespace; returns it and, for each cell that failed, its name and traceback."""
+def run_cells(cells: Iterable[tuple[str, str]], where: str,
+              refused: Mapping[str, str] = MappingProxyType({})) -> tuple[dict[str, object], list[str]]:
+    """Run each cell in one namespace; returns it and, for each cell that failed, its name and traceback.
+
+    refused: names that the cells may not use, with the reason; see `withheld`.
+    """
     namespace: dict[str, object] = {"__name__": "notebook"}
-    failures = []
+    failures, guard = [], Guard(refused)
     for label, source in cells:
         filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         fired: list[bool] = []
         try:
-            with clock(CELL_SECONDS, fired):
+            with clock(CELL_SECONDS, fired), guard:
                 exec(compile(source, filename, "exec"), namespace)
         except OutOfTime:
             failures.append(f"{filename}: This cell was stopped: it took more than {CELL_SECONDS:g} seconds.")

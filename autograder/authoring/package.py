@@ -15,12 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.catalogue import ROOT, Assignment, assignments
+from autograder.authoring.catalogue import Assignment, assignments
 from autograder.authoring.implementations import own_cells
+from autograder.checks.borrowed import MARK, PACKAGE, is_borrowed
 from autograder.errors import CourseError
 
-PACKAGE = ROOT / "mywork" / "word2serve_me"
-BORROWED = "# The reference, borrowed with `course use reference`."
 INIT = '"""Your own functions, chapter by chapter: `course save NN` fills this package."""\n'
 IMPORT_SECONDS = 120
 
@@ -82,16 +81,6 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
     return path
 
 
-def is_borrowed(path: Path) -> bool:
-    """Whether a module of the package is the reference's."""
-    return BORROWED in path.read_text(encoding="utf-8").split("\n", 3)[:3]
-
-
-def borrowed(root: Path = PACKAGE) -> list[str]:
-    """The numbers of the chapters whose work is borrowed."""
-    return sorted(path.stem[1:3] for path in root.glob("c[0-9][0-9]_*.py") if is_borrowed(path))
-
-
 def earlier_chapters(number: str) -> dict[str, str]:
     """The package as grading has it for an assignment: files by path, the reference of every chapter before it."""
     files = {"word2serve_me/__init__.py": INIT}
@@ -110,7 +99,7 @@ def function_names(one: Assignment) -> list[str]:
 def module_source(one: Assignment, cells: Iterable[tuple[str, str]], names: list[str], borrowed: bool) -> str:
     """The text of a chapter's module. Raises CourseError for a name that no cell defines."""
     head = f'"""Chapter {one.number}, {one.name}: {", ".join(names)}."""\n'
-    return head + (BORROWED + "\n" if borrowed else "") + collect([source for _, source in cells], names)
+    return head + (MARK + "\n" if borrowed else "") + collect([source for _, source in cells], names)
 
 
 def collect(cells: Iterable[str], names: list[str]) -> str:

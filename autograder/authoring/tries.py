@@ -11,6 +11,7 @@ from autograder.authoring.catalogue import Assignment, solution_lines
 from autograder.authoring.implementations import own_cells, run_cells
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
+from autograder.checks.withholding import in_chapter
 from autograder.errors import CourseError
 
 SEEDS = 40
@@ -87,7 +88,8 @@ def _setup(one: Assignment) -> list[tuple[str, str]]:
 def _in_sandbox(exercise: Exercise, cells: list[tuple[str, str]]) -> float:
     """The points in the real sandbox, with a hidden seed."""
     from autograder.sandbox.remote import Cell, open_student
-    with open_student([Cell(label, source) for label, source in cells], exercise.withhold) as student:
+    with open_student([Cell(label, source) for label, source in cells],
+                      in_chapter([exercise])) as student:
         return run_exercise(exercise, student, lambda stage: rng_for(exercise.id, stage, "try", secret=b"sandbox"),
                             []).earned
 

@@ -8,10 +8,12 @@ torch is used only if something else imported it, so that a sandbox without torc
 """
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from types import FunctionType
 
 from autograder.checks.failed import Failed
 from autograder.checks.tracebacks import student_traceback
+from autograder.checks.withheld import Guard, Withheld
 
 MAX_TEXT = 4000          # characters of one error, as in a feedback page
 MAX_LISTED = 12          # names in a sentence about what there is
@@ -36,6 +38,8 @@ class Executor:
         self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
+        self.guard = Guard({})
+        self._guards: dict[tuple, Guard] = {}
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
 
     def begin(self, stage: int) -> None:
@@ -66,6 +70,11 @@ class Executor:
         """The answer to a request: {"say": "returned", "value", "args"} or {"say": "error", "kind", "text"}."""
         if request["do"] not in OPERATIONS:
             raise ValueError(f"no operation is called {request['do']!r}")
+        withheld = request.get("withheld") or {}
+        key = tuple(withheld.items())
+        if key not in self._guards:
+            self._guards[key] = Guard(withheld)
+        self.guard = self._guards[key]
         try:
             return {"say": "returned"} | getattr(self, f"_{request['do']}")(request)
         except Failed as failed:
@@ -127,7 +136,7 @@ class Executor:
                 function = self._function(request["of"], name)
                 value = self.plain(label, self._run(label, function, args, kwargs))
             except Failed as failed:
-                if failed.kind in ("memory", "missing", "not_attempted", "unreadable"):
+                if failed.kind in ("memory", "missing", "not_attempted", "unreadable", "withheld"):
                     raise
                 raised, text = failed.raised, failed.text
             watched = {path: self._get({"of": request["of"], "name": path, "label": f"{request['label']}.{path}"})["value"]
@@ -208,14 +217,14 @@ class Executor:
              owner: object = None) -> object:
         """Call it; whatever goes wrong is a Failed."""
         try:
-            if counter is None:
-                return function(*args, **kwargs)
-            with counter:
+            with counter or nullcontext(), self.guard:
                 return function(*args, **kwargs)
         except self.let_through:
             raise
         except Failed:
             raise
+        except Withheld as error:
+            raise Failed("withheld", text_of(str, error)) from None
         except NotImplementedError as error:
             raise Failed("not_attempted", f"`{label}` is not written yet: {text_of(str, error)}") from None
         except MemoryError:

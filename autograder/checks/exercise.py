@@ -4,13 +4,14 @@ The chapters declare theirs in `autograder/chapters/`, which is imported by name
 knows nothing of any chapter.
 """
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.checks.drawn import Faults
 from autograder.checks.student import Student
 
-KINDS = ("function", "predict", "find-line", "write-test", "counterexample", "manual")
+KINDS = ("function", "predict", "find-line", "write-test", "counterexample", "drawn-fault", "manual")
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 EXERCISES: dict[str, "Exercise"] = {}
 
@@ -33,7 +34,8 @@ class Stage:
 class Exercise:
     """One exercise: `id` is "NN.name", where NN is the assignment and name the grade id of the solution cell.
 
-    function: the name of what the student writes. withhold: modules that do not exist in its sandbox.
+    function: the name of what the student writes. withhold: what it may not use; see `withholding`. allowed: functions
+    that return the answer and may be used all the same, each with the reason. faults: of a drawn-fault exercise.
     see: the paragraph of the book that explains it, as "01-static-embeddings/counting#ppmi".
     changes: whether the student may change the arguments; everywhere else that is a slip, found on every call.
     """
@@ -41,11 +43,13 @@ class Exercise:
     function: str
     points: float
     kind: str = "function"
-    withhold: list[str] = field(default_factory=list)
+    withhold: Sequence[str] | Mapping[str, str] = ()
     also: list[str] = field(default_factory=list)
     see: str = ""
     stages: list[Stage] = field(default_factory=list)
     changes: bool = False
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    faults: Faults | None = None
 
     def stage(self, name: str, points: float, *, after: str = "", at_most: float = 1.0) -> Callable:
         """Decorator: the function below is the stage `name`, worth `points`. Raises ValueError for a slip; see Stage."""
@@ -61,18 +65,22 @@ class Exercise:
         return register
 
 
-def exercise(id: str, *, function: str = "", points: float, kind: str = "function", withhold: list[str] = (),
-             also: list[str] = (), see: str = "", changes: bool = False) -> Exercise:
+def exercise(id: str, *, function: str = "", points: float, kind: str = "function",
+             withhold: Sequence[str] | Mapping[str, str] = (), also: Sequence[str] = (), see: str = "", changes: bool = False,
+             allowed: Mapping[str, str] | None = None, faults: Faults | None = None) -> Exercise:
     """Declare an exercise, and make it known to everything that runs checks. Raises ValueError for a slip."""
     names = [function, *also] if function else []
     if kind not in KINDS:
         raise ValueError(f"{id}: kind {kind!r} is not one of {', '.join(KINDS)}")
     if bool(names) == (kind == "manual"):
         raise ValueError(f"{id}: a {kind} exercise {'has no' if names else 'needs a'} function")
+    if (faults is not None) != (kind == "drawn-fault"):
+        raise ValueError(f"{id}: a drawn-fault exercise, and no other, has `faults=Faults(...)`")
     for name in names:
         if name in dir(Student()):
             raise ValueError(f"{id}: `student.{name}` already means something else; give the function another name")
-    EXERCISES[id] = made = Exercise(id, function, points, kind, list(withhold), list(also), see, changes=changes)
+    EXERCISES[id] = made = Exercise(id, function, points, kind, withhold, list(also), see, changes=changes,
+                                    allowed=dict(allowed or {}), faults=faults)
     return made
 
 

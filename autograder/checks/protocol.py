@@ -27,6 +27,8 @@ write-test  The student writes `function(implementation)`, which raises Assertio
             `expect_catches(student.test_noise, right=[...], wrong=[...], rng=rng, cause=...)`.
 counterexample  The student's function returns data that break a wrong sentence, and our predicate judges them:
             `expect_breaks(student.NAME(), holds=..., form=..., degenerate={...}, cause=...)`.
+drawn-fault The notebook has code with one fault of a list, drawn for each student; a stage that takes `fault` knows which:
+            `exercise(..., kind="drawn-fault", faults=Faults(SOURCE, {...}))`.
 manual      Graded by hand: no stages; `short_answer(...)` declares it with its rubric and calibrated samples.
 
 What a stage can do beside calling a function; CONTRIBUTING has a worked example of each:
@@ -55,6 +57,7 @@ from autograder.checks.buffers import Buffer
 from autograder.checks.callables import Watched
 from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
 from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
+from autograder.checks.drawn import Fault, Faults
 from autograder.checks.exercise import EXERCISES, Exercise, Stage, exercise, exercises_of, load_checks
 from autograder.checks.expect import CheckFailed, expect
 from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
@@ -66,7 +69,7 @@ from autograder.checks.short_answer import Sample, short_answer
 from autograder.checks.stages import rng_for
 from autograder.checks.student import MIB, LocalStudent, Returned, Student, StudentError
 
-__all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Handle", "Ids", "LocalStudent",
+__all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Fault", "Faults", "Handle", "Ids", "LocalStudent",
            "Numbers", "Renaming", "Returned", "Sample", "Stage", "StageResult", "Stream", "Student", "StudentError",
            "SuccessorModel", "TableModel", "VirtualClock", "Watched", "each_seed", "exercise", "exercises_of", "expect",
            "expect_breaks", "expect_catches", "expect_frequencies", "expect_mean", "inside", "load_checks", "rng_for",

@@ -16,18 +16,20 @@ from autograder.checks.registry import mistakes_of
 from autograder.checks.results import FAILED, ExerciseResult
 from autograder.checks.stages import rng_for, run_stages
 from autograder.checks.student import Student
+from autograder.checks.withholding import in_exercise
 
 
 def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None = None,
-                 mistakes: list | None = None, shown: ExerciseResult | None = None) -> ExerciseResult:
+                 mistakes: list | None = None, shown: ExerciseResult | None = None, fault: str = "") -> ExerciseResult:
     """Run every stage of `exercise` (an exercise.Exercise) on `student`.
 
     rng_for_stage: from a stage's name to a fresh generator; called again for each mistake that is tried, so it must
     give the same numbers each time. Default: the visible seed. mistakes: default, the registered ones. shown: in
     grading, the result with the visible seed, taken before any hidden input was sent: then nothing of the student's
-    is repeated that was not said there too (see `discretion`).
+    is repeated that was not said there too (see `discretion`). fault: in grading, the name of the one that was drawn.
     """
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
+    student.withheld, student.fault = in_exercise(exercise), fault
     runs = run_stages(exercise, student, rng_for_stage)
     results = in_proportion(exercise, runs)
     if any(result.status in FAILED for result in results):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 
 from autograder.checks import slips
+from autograder.checks.drawn import fault_of
 from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
 from autograder.checks.student import Call, Student, StudentError
 
-STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong"}    # other kinds are statuses themselves
+STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
 
 
 def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
@@ -36,18 +37,21 @@ def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.
 
 def _run(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     noted = slips.begin()
-    result = run_stage(stage, student, rng)
+    result = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if not exercise.changes and any(call.changed for call in calls):
         slips.note(slips.CHANGED)
     return Run(result, calls, noted)
 
 
-def run_stage(stage, student: Student, rng: torch.Generator) -> StageResult:
+def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> StageResult:
     """Run one stage. Never raises on the student's account, nor on the check's: that is the status "fault"."""
     student.new_stage()
     offered = {"student": student, "rng": rng}
-    wanted = {name: offered[name] for name in inspect.signature(stage.function).parameters}
+    parameters = inspect.signature(stage.function).parameters
+    if "fault" in parameters:
+        offered["fault"] = fault_of(exercise, student)
+    wanted = {name: offered[name] for name in parameters}
     try:
         stage.function(**wanted)
     except CheckFailed as failed:

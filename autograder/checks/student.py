@@ -19,8 +19,9 @@ from autograder.checks.executor import Executor
 from autograder.checks.failed import builtin_exception
 from autograder.checks.handles import Gradients, Handle, Outcome, Stream
 from autograder.checks.values import PLAIN, Unreadable, cross, same
+from autograder.checks.withheld import Paused
 
-KINDS = ("not_attempted", "missing", "error", "time", "memory", "killed", "unreadable", "fault")
+KINDS = ("not_attempted", "missing", "withheld", "error", "time", "memory", "killed", "unreadable", "fault")
 MIB = 1024 * 1024
 
 
@@ -41,7 +42,8 @@ class StudentError(Exception):
 @dataclass(frozen=True)
 class Request:
     """One question to a student's side. do: an operation of the executor. label: how sentences call it. name: of the
-    function, method or attribute. of: the object, None for a function. more: what only this operation needs."""
+    function, method or attribute. of: the object, None for a function. more: what only this operation needs. withheld:
+    names that the student's code may not use, with the reason."""
     do: str
     label: str
     name: str = ""
@@ -50,6 +52,7 @@ class Request:
     kwargs: dict = field(default_factory=dict)
     keep: Handle | None = None
     more: dict = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plain(self) -> bool:
@@ -92,6 +95,8 @@ class Student:
     def __init__(self):
         self.calls: list[Call] = []
         self.stage = 0
+        self.withheld: Mapping[str, str] = {}      # see `withholding`; the runner sets it for each exercise
+        self.fault = ""       # the name of the fault that was drawn for this student, where the grader knows it
 
     def __getattr__(self, name: str) -> Callable:
         if name.startswith("_"):
@@ -150,7 +155,7 @@ class Student:
 
     def ask(self, do: str, label: str, name: str = "", **parts: object) -> Returned:
         """Put one request, and record it. Raises StudentError."""
-        request = Request(do, label, name, **parts)
+        request = Request(do, label, name, withheld=self.withheld, **parts)
         try:
             outcome = self.perform(request)
             if (used_up := exceeded([request.args, request.kwargs])) is not None:
@@ -221,7 +226,7 @@ def lowered(request: Request, register: Callable[[Callable], int]) -> dict:
     return {"do": request.do, "label": request.label, "name": request.name, "args": sent,
             "kwargs": {name: arguments.lower(item, register) for name, item in request.kwargs.items()},
             "kinds": list(map(arguments.kind_of, sent)), "of": request.of and request.of.number,
-            "keep": request.keep and request.keep.number} | more
+            "keep": request.keep and request.keep.number, "withheld": dict(request.withheld)} | more
 
 
 def returned(request: Request, sent: tuple, reply: dict) -> Returned:
@@ -317,7 +322,8 @@ def guarded(function: Callable) -> Callable:
     """Our own callable as a student receives it: nameless, and trading plain copies only."""
     def implementation(*args: object, **kwargs: object) -> object:
         try:
-            return answer(function, args, kwargs)
+            with Paused():
+                return answer(function, args, kwargs)
         except Exception as error:
             raise builtin_exception(type(error).__name__, str(error)) from None
     return implementation

@@ -97,11 +97,12 @@ class FromVerdict(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Return the notebook to show. A submission without a verdict is graded now, in a process of its own."""
-        from autograder.grading.verdict import load_assignment
+        from autograder.grading.verdict import course_secret, load_assignment
 
         names = resources["nbgrader"]
         verdict = self._verdict(nb.metadata[MARK]["sha256"], names)
-        notebook = assemble(load_assignment(names["assignment"]).pristine, verdict.own, verdict.added)
+        pristine = load_assignment(names["assignment"]).pristine_of(verdict.student, course_secret(course_root_of(self)))
+        notebook = assemble(pristine, verdict.own, verdict.added)
         notebook.metadata[MARK] = {"sanitized": verdict.digest()}
         return notebook, resources
 

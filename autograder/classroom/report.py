@@ -42,7 +42,8 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
                   written=sum(table["written"] for table in tables), items=item_analysis(read),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
-                  left_out=sorted((left_out or {}).items()))
+                  left_out=sorted((left_out or {}).items()),
+                  borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
     return path
 

@@ -1,7 +1,7 @@
-"""Read an untrusted notebook file and take from it only a list of (type, grade id, source).
+"""Read an untrusted notebook file and take from it only a list of (type, grade id, source, what it says was borrowed).
 
-Everything else that a notebook can hold (metadata, tags, outputs, attachments, kernels) is never looked at, so it
-cannot matter. nbformat is not used here: it validates and upgrades whole documents, and each of those steps is code
+Everything else that a notebook can hold (metadata, tags, attachments, kernels) is never looked at, so it cannot matter;
+of the outputs one line is read, for the instructor's report. nbformat is not used here: it validates and upgrades whole documents, and each of those steps is code
 that a hostile document reaches.
 
 Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+from autograder.checks import borrowed
+
 MAX_NOTEBOOK_BYTES = 20 * 2**20     # an honest notebook with its plots stays below this
 MAX_DEPTH = 100                     # nesting of the JSON document
 MAX_VALUES = 400_000                # commas, brackets and braces outside strings: bounds what the parser allocates
 MAX_CELLS = 400
 MAX_CELL_CHARACTERS = 60_000        # one cell's source
 MAX_TOTAL_CHARACTERS = 400_000      # all sources together
+
+MAX_OUTPUTS, MAX_OUTPUT_LINES, MAX_OUTPUT_CHARACTERS = 10, 200, 4_000      # of a cell: where the line is looked for
 
 # An unterminated string matches to the end: a pattern that could fail there would be tried again at every quote.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -39,6 +43,7 @@ class SubmittedCell:
     kind: str               # "code", "markdown" or "raw"
     grade_id: str | None    # what its nbgrader metadata claims
     source: str
+    borrowed: tuple[str, ...] = ()      # the chapters in its check's line; see `checks.borrowed`
 
 
 def fingerprint(data: bytes) -> str:
@@ -122,7 +127,20 @@ def _cell(raw: object) -> SubmittedCell | None:
         source = ""
     kind = raw.get("cell_type")
     kind = kind if kind in ("code", "markdown", "raw") else "markdown"      # nbformat 3's headings
-    return SubmittedCell(kind, _grade_id(raw.get("metadata")), _clean(source))
+    return SubmittedCell(kind, _grade_id(raw.get("metadata")), _clean(source), tuple(_borrowed(raw.get("outputs"))))
+
+
+def _borrowed(outputs: object) -> list[str]:
+    """The numbers in the line of the last output that has one; only the end of each text is read."""
+    found: list[str] = []
+    last = outputs[-MAX_OUTPUTS:] if isinstance(outputs, list) else []
+    for output in filter(lambda one: isinstance(one, dict), last):
+        data = output.get("data")
+        for text in (output.get("text"), data.get("text/plain") if isinstance(data, dict) else ""):
+            lines = text if isinstance(text, list) else [text]
+            whole = "".join(line for line in lines[-MAX_OUTPUT_LINES:] if isinstance(line, str))
+            found = borrowed.said(whole[-MAX_OUTPUT_CHARACTERS:]) or found
+    return found
 
 
 def _grade_id(metadata: object) -> str | None:

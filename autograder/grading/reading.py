@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograder.checks import borrowed
 from autograder.grading.files import write_whole
 from autograder.grading.intake import IntakeError, SubmittedCell, fingerprint, read_cells
 from autograder.grading.limited import in_limits
@@ -17,7 +18,8 @@ from autograder.grading.transplant import Piece, marks, transplant
 class Reading:
     """What was taken from one submission. sha256: of the notebook's bytes, or of the placeholder where there are none.
 
-    problem: why a human must look, or ""; then there is no work. The rest: see transplant.Transplant.
+    problem: why a human must look, or ""; then there is no work. borrowed: the chapters that its checks call borrowed, and
+    whether its code imports them. The rest: see transplant.Transplant.
     """
 
     sha256: str
@@ -27,6 +29,7 @@ class Reading:
     added: list[list] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     too_long: list[str] = field(default_factory=list)
+    borrowed: list[str] = field(default_factory=list)
 
 
 def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str]) -> Reading:
@@ -52,7 +55,16 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str]) 
         return found | {"problem": str(error)}
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
-                    "added": [list(one) for one in work.added], "ignored": work.ignored, "too_long": work.too_long}
+                    "added": [list(one) for one in work.added], "ignored": work.ignored, "too_long": work.too_long,
+                    "borrowed": _borrowed(cells)}
+
+
+def _borrowed(cells: list[SubmittedCell]) -> list[str]:
+    """The chapters that the notebook's checks call borrowed, and which of them its code imports."""
+    said = sorted({number for cell in cells for number in cell.borrowed})
+    used = {number for cell in cells if cell.kind == "code" for number in borrowed.imported(cell.source)}
+    return [f"{number}, imported" if number in used else number for number in said]
+
 
 
 def refuse_other_notebooks(pristine: NotebookNode, cells: list[SubmittedCell], functions: list[str]) -> None:

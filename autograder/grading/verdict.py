@@ -5,6 +5,7 @@ and what came of each behaviour. Two runs with the same hashes and secret give t
 grader is never a student's zero: it is tried once more and then waits for a human, and so does a submission that
 cannot be read.
 """
+import copy
 import hashlib
 import hmac
 import json
@@ -15,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from autograder.checks.drawn import for_student
 from autograder.errors import CourseError
 from autograder.grading.files import write_whole
 from autograder.grading.names import shown
@@ -36,7 +38,8 @@ class Verdict:
 
     submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late:
     see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
-    a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant.
+    a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant. borrowed: what the
+    notebook says was borrowed from the reference, see Reading.
     fault: the grader failed, so the next run tries again. seconds: wall clock, all tries.
     """
 
@@ -52,6 +55,7 @@ class Verdict:
     cell_errors: list[str] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
     added: list[list] = field(default_factory=list)
+    borrowed: list[str] = field(default_factory=list)
     timestamp: str | None = None
     name: str = ""
     lms_id: str = ""
@@ -107,6 +111,15 @@ class Assignment:
 
         return pristine_notebook(self.name)
 
+    def pristine_of(self, student: str, secret: bytes):
+        """The notebook as this student got it: with the faults that were drawn for them."""
+        if all(one.faults is None for one in self.exercises.values()):
+            return self.pristine
+        notebook = copy.deepcopy(self.pristine)
+        for cell in notebook.cells:
+            cell.source = for_student(cell.source, self.exercises, student, secret)
+        return notebook
+
     @property
     def exercises(self) -> dict:
         """Exercises by id, in the notebook's order, manual ones included."""
@@ -140,6 +153,7 @@ class Assignment:
         """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook, and
         the reference of the earlier chapters, which stands in the place of a student's own work there."""
         from autograder.authoring.package import earlier_chapters
+        from autograder.checks.withholding import found
         from autograder.grading.closure import ROOT, files_behind, modules_in
 
         here = ROOT / "autograder"
@@ -151,7 +165,7 @@ class Assignment:
         digest = hashlib.sha256(json.dumps(earlier, sort_keys=True).encode())
         for file in files_behind(*(f"autograder.{module}" for module in modules), *named):
             digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-        digest.update(json.dumps(self.pristine, sort_keys=True).encode())
+        digest.update(json.dumps([self.pristine, found(self.number)], sort_keys=True).encode())
         return digest.hexdigest()
 
 
@@ -196,9 +210,9 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
     """
     started, pool = time.monotonic(), pool or sandboxes(assignment)
-    work = read_work(submission, assignment.pristine, assignment.functions)
+    work = read_work(submission, assignment.pristine_of(submission.student, secret), assignment.functions)
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
-                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added,
+                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, borrowed=work.borrowed,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
                       lms_id=submission.lms_id, late=submission.late, source=submission.identity())
     if work.problem:
@@ -226,14 +240,14 @@ def undecided(submission: Submission, assignment: Assignment, reason: str) -> Ve
 def sandboxes(assignment: Assignment, backend: object = None):
     """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts."""
     from autograder.authoring.package import earlier_chapters
+    from autograder.checks.withholding import in_chapter
     from autograder.grading.patience import Patient
     from autograder.sandbox import Limits, Pool
 
     checked = [one for one in assignment.exercises.values() if one.stages]
-    withhold = sorted({module for one in checked for module in one.withhold})
     # Enough fresh starts for every function to end badly as often as Patient lets it.
     limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked))
-    return Pool(withhold, limits, backend, ahead=0, extra=earlier_chapters(assignment.number))
+    return Pool(in_chapter(checked), limits, backend, ahead=0, extra=earlier_chapters(assignment.number))
 
 
 def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: bytes, pool: object, budget: float) -> float:
@@ -257,11 +271,13 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: byte
                                    for error in student.cell_errors][:20]
             broken = any(error.kind == "fault" for error in student.cell_errors)
             # With the visible seed first, before any hidden input is inside: only what is said here is told.
-            shown = [run_exercise(one, patient, mistakes=[]) for one in checked if time.monotonic() < deadline]
+            faults = {one.id: one.faults.draw(one.id, verdict.student, secret).name for one in checked if one.faults}
+            shown = [run_exercise(one, patient, mistakes=[], fault=faults.get(one.id, ""))
+                     for one in checked if time.monotonic() < deadline]
             for place, one in enumerate(checked):
                 results.append(_fault_of(one, "BudgetSpent") if time.monotonic() >= deadline else run_exercise(
                     one, patient, lambda stage, one=one: rng_for(one.id, stage, verdict.student, secret=secret),
-                    shown=shown[place]).to_json())
+                    shown=shown[place], fault=faults.get(one.id, "")).to_json())
         if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
             results = [result if result["earned"] >= result["points"] else _fault_of(one, "a cell failed in a library")
                        for one, result in zip(checked, results, strict=True)]

@@ -28,6 +28,7 @@ from pathlib import Path
 from autograder.sandbox import seccomp
 from autograder.sandbox.backend import ENVIRONMENT, Backend, Launch, base_python, site_folders, worker_command
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.stage import hidden_packages
 
 NOBODY = 65534
 FIRST_UID = 2_000_000_000        # far from any user that a machine has; the kernel keeps its accounts by number
@@ -108,6 +109,12 @@ def binds(stage: Path, sites: Sequence[Path] | None = None) -> list[str]:
         for ours in ("autograder", "reference_impl"):
             if (site / ours).is_dir():           # an install that is not editable would bring the answers in
                 command += _empty(str(site / ours))
+        for package in hidden_packages(stage) if (stage / "withheld_names.py").exists() else []:
+            for path in (site / package, site / f"{package}.py", *site.glob(f"{package}.*.so")):
+                if path.is_dir():
+                    command += _empty(str(path))
+                elif path.is_file():
+                    command += ["--ro-bind", "/dev/null", str(path)]
     command += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
                 "--ro-bind-try", "/etc/localtime", "/etc/localtime"]
     return command + ["--ro-bind", str(stage), INSIDE]

@@ -23,9 +23,9 @@ class Pool:
     from one thread that outlives it: the kernel ends a sandbox together with the thread that started it.
     """
 
-    def __init__(self, withhold: Sequence[str] = (), limits: Limits | None = None, backend: Backend | None = None,
+    def __init__(self, withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None, backend: Backend | None = None,
                  ahead: int = 1, warm: Sequence[str] | None = None, extra: Mapping[str, str] | None = None):
-        self.withhold, self.limits, self.ahead = list(withhold), limits or Limits(), ahead
+        self.withhold, self.limits, self.ahead = withhold, limits or Limits(), ahead
         self.warm = WARM if warm is None else warm
         self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()

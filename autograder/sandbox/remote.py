@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from autograder.checks.arguments import Ours
 from autograder.checks.handles import Handle
 from autograder.checks.student import KINDS, Request, Returned, Student, StudentError, lowered, returned
+from autograder.checks.withheld import GRADERS
+from autograder.checks.withholding import is_operator
 from autograder.errors import CourseError
 from autograder.sandbox import frames
 from autograder.sandbox.apart import Sizes, ballast_for, capped, sizes_of
@@ -48,12 +50,12 @@ class CellError:
 
 
 @contextmanager
-def open_student(cells: Sequence[Cell], withhold: Sequence[str] = (), limits: Limits | None = None,
+def open_student(cells: Sequence[Cell], withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None,
                  backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
                  ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> Iterator["RemoteStudent"]:
     """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
 
-    withhold: modules of reference_impl that do not exist inside. backend: default, the strongest one here; raises
+    withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here; raises
     CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
     (see pool.py). extra: source files beside the reference, as in `stage`. ignored: what intake dropped, passed through as `student.ignored`.
     Errors of the student are never raised here: see `student.cell_errors`.
@@ -139,7 +141,9 @@ class RemoteStudent(Student):
                                                   f"or the time for everything is up. The last time, {self._last.text}.")
         with self._callbacks.during(lasting=request.keep is not None) as register:
             low = lowered(request, register)
-            low |= {"stage": self.stage} | self._apart(request)
+            # Files and packages are not there, and what stands for them refuses by itself; operators are watched.
+            watched = {name: why for name, why in request.withheld.items() if is_operator(name) and name not in GRADERS}
+            low |= {"stage": self.stage, "withheld": watched} | self._apart(request)
             try:
                 answer = self._converse(low) if self._memory is None else self._converse_capped(low)
                 outcome = self._outcome(request, low["args"], answer)

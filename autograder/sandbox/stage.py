@@ -4,41 +4,51 @@ A stage is a folder made on the host and bound read-only. It holds copies, never
 a withheld module would be the module. Checks, mistakes, solutions and the grader's own code stay outside, because
 nothing inside needs them and a student's code can read whatever is there.
 """
+import ast
 import functools
+import runpy
 import shutil
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import autograder
 import reference_impl
+from autograder.checks.withheld import WHY
 from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
 WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/executor.py", "checks/failed.py", "checks/tracebacks.py",
-                "checks/values.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
+                "checks/values.py", "checks/withheld.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
                 "sandbox/worker.py")
 # What it imports when a check first asks for it.
 LATER_FILES = ("checks/counters.py", "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py",
                "checks/module_access.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
+OURS = ("autograder", "course", "reference_impl", "solutions")
 
 
-def stage(withhold: list[str] | tuple[str, ...] = (), extra: Mapping[str, str] = MappingProxyType({})) -> Path:
-    """A folder to bind into a sandbox, without the modules in `withhold` ("reference_impl.embeddings.counts").
+def stage(withhold: Sequence[str] | Mapping[str, str] = (), extra: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """A folder to bind into a sandbox, without what is in `withhold`, names or names with the reason.
 
+    Of the reference a module ("reference_impl.embeddings.counts") is left out, and a function stays without its body; the
+    name of a package is written down, so that the walls hide it (`hidden_packages`) and the worker puts a stand-in there.
     extra: further source files, from their path to their text. Made once per process and set of names, removed when the
     process ends, however it ends. Raises CourseError for a name that is no module: a misspelt one would leave the answer in.
     """
-    return _stage(tuple(sorted(set(withhold))), tuple(sorted(extra.items())))
+    why = dict(withhold) if isinstance(withhold, Mapping) else dict.fromkeys(withhold, WHY)
+    return _stage(tuple(sorted(why.items())), tuple(sorted(extra.items())))
 
 
 @functools.lru_cache(maxsize=None)
-def _stage(withhold: tuple[str, ...], extra: tuple[tuple[str, str], ...]) -> Path:
-    hidden = [path for name in withhold for path in _files_of(name)]
+def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], ...]) -> Path:
+    packages = {name for name, _ in withhold if name.isidentifier() and name not in OURS and name not in sys.stdlib_module_names}
+    functions = {name: why for name, why in withhold if name not in packages and _function_of(name)}
+    hidden = [path for name, _ in withhold if name not in packages and name not in functions for path in _files_of(name)]
     folder = Path(tempfile.mkdtemp(prefix="word2serve-stage-"))
     remove_when_we_end(folder)
     for name in (*WORKER_FILES, *LATER_FILES):
@@ -48,10 +58,44 @@ def _stage(withhold: tuple[str, ...], extra: tuple[tuple[str, str], ...]) -> Pat
         (folder / name).write_text(text, encoding="utf-8")
     for source in REFERENCE.rglob("*.py"):
         if not any(source == path or path in source.parents for path in hidden):
-            _copy(source, folder / "reference_impl" / source.relative_to(REFERENCE))
+            target = folder / "reference_impl" / source.relative_to(REFERENCE)
+            _copy(source, target)
+            module = ".".join(("reference_impl", *source.relative_to(REFERENCE).with_suffix("").parts))
+            gone = {name.removeprefix(f"{module}."): why for name, why in functions.items() if name.rpartition(".")[0] == module}
+            if gone:
+                target.write_text(without(source.read_text(encoding="utf-8"), module, gone), encoding="utf-8")
+    names = {name: why for name, why in withhold if name not in functions}
+    (folder / "withheld_names.py").write_text(f"WHY = {names!r}\n", encoding="utf-8")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)   # the user inside is not the one who made it
     return folder
+
+
+def hidden_packages(stage: Path) -> list[str]:
+    """The packages that are withheld in a stage."""
+    return [name for name in runpy.run_path(str(stage / "withheld_names.py"))["WHY"] if "." not in name]
+
+
+def without(source: str, module: str, functions: Mapping[str, str]) -> str:
+    """A module's text in which some functions at its top refuse, with the reason, instead of what they did."""
+    lines = source.split("\n")
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.FunctionDef) and node.name in functions:
+            first = node.body[0].lineno - 1
+            refusal = f"refuse({module + '.' + node.name!r}, {functions[node.name]!r})"
+            body = ["    from autograder.checks.withheld import refuse", f"    {refusal}"]
+            head = lines[first][:node.body[0].col_offset] if node.body[0].lineno == node.lineno else ""
+            lines[first:node.end_lineno] = [*([head] if head.strip() else []), *body]
+    return "\n".join(lines)
+
+
+def _function_of(name: str) -> bool:
+    """Whether a name is a function at the top of a module of the reference."""
+    module, _, function = name.rpartition(".")
+    path = REFERENCE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    return module.startswith("reference_impl.") and path.is_file() and any(
+        isinstance(node, ast.FunctionDef) and node.name == function
+        for node in ast.parse(path.read_text(encoding="utf-8")).body)
 
 
 def _files_of(module: str) -> list[Path]:
@@ -59,7 +103,7 @@ def _files_of(module: str) -> list[Path]:
     path = REFERENCE.joinpath(*rest)
     found = [one for one in (path.with_suffix(".py"), path) if rest and one.exists()]
     if first != "reference_impl" or not found:
-        raise CourseError(f"cannot withhold {module!r}: there is no such module in reference_impl; mend `withhold`")
+        raise CourseError(f"cannot withhold {module!r}: there is no such module or function in reference_impl, and it is no package; mend `withhold`")
     return found
 
 

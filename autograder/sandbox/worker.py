@@ -71,7 +71,9 @@ class Worker:
         import threading
         import types
 
-        from autograder.checks import executor
+        from withheld_names import WHY
+
+        from autograder.checks import executor, withheld
         from autograder.sandbox import blame, frames, inside
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
         self.text_of, self.is_library_fault = executor.text_of, blame.is_library_fault
@@ -79,6 +81,7 @@ class Worker:
         self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())
         self.namespace = self.module.__dict__
+        withheld.install(withheld.GRADERS | WHY)
         inside.refuse_compiler()
         self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours)
         self.serving, self.turn = False, threading.Lock()

@@ -1,5 +1,5 @@
 """`course author`: what somebody who writes exercises runs. A student needs none of it."""
-SUMMARY = "for authors of exercises: build, check, matrix, mutants, try"
+SUMMARY = "for authors of exercises: build, check, matrix, mutants, try, withheld, hand-out"
 
 
 def add_arguments(parser) -> None:
@@ -35,6 +35,17 @@ def add_arguments(parser) -> None:
     tries.add_argument("--assignment", default="01", metavar="ASSIGNMENT", help="default: 01")
     tries.add_argument("--no-sandbox", action="store_true", help="leave the sandbox out")
     tries.set_defaults(part_run=run_try)
+
+    withheld = parts.add_parser("withheld", help="which callables that a student has return an exercise's answers")
+    _exercise(withheld)
+    withheld.set_defaults(part_run=run_withheld)
+
+    out = parts.add_parser("hand-out", help="one notebook for each student, with the faults that were drawn for them")
+    out.add_argument("assignment", metavar="ASSIGNMENT")
+    out.add_argument("roster", metavar="ROSTER", help="a text file with a student's id on each line, as in the gradebook")
+    out.add_argument("--course-root", default="class", metavar="DIR", help="where the class is graded; its secret draws (default: class)")
+    out.add_argument("--to", default="hand-out", metavar="DIR", help="where STUDENT/ASSIGNMENT/ goes (default: hand-out)")
+    out.set_defaults(part_run=run_hand_out)
 
 
 def _exercise(parser) -> None:
@@ -128,3 +139,38 @@ def run_try(args) -> int:
         print(one.line(), flush=True)
     print(summary(done))
     return 1 if any(one.problem for one in done) else 0
+
+
+def run_withheld(args) -> int:
+    """Print what answers each exercise; write the table when a whole chapter was asked for; 1 when one is open to students."""
+    from autograder.authoring import sweep
+
+    one, exercises = chosen(args.exercise)
+    swept = sweep.answers(exercises)
+    if len(exercises) == len(one.exercises):
+        print(sweep.write(one, swept))
+    open_to_all = 0
+    for id, names in swept.items():
+        left = sweep.unexplained(one.exercises[id], names, sweep.solution_of(one, one.exercises[id]))
+        open_to_all += len(left)
+        print(f"{id}: {', '.join(names) or 'nothing'}" + (f"; neither withheld nor allowed: {', '.join(left)}" if left else ""))
+    return 1 if open_to_all else 0
+
+
+def run_hand_out(args) -> int:
+    """Write the notebooks and say where they are."""
+    from pathlib import Path
+
+    from autograder.errors import CourseError
+    from autograder.grading.hand_out import hand_out
+    from autograder.grading.verdict import load_assignment
+
+    try:
+        students = [line.strip() for line in Path(args.roster).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{args.roster}: the roster cannot be read: {error}") from error
+    root = Path(args.course_root).resolve()
+    root.mkdir(parents=True, exist_ok=True)
+    written = hand_out(load_assignment(args.assignment), students, root, Path(args.to))
+    print(f"{len(written)} notebooks in {args.to}; grade them with --course-root {args.course_root}, whose secret drew the faults")
+    return 0

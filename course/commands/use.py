@@ -25,8 +25,7 @@ def run(args) -> int:
 
 
 def borrowed_line() -> str:
-    """"borrowed from the reference: chapters 01, 03", or ""."""
-    from autograder.authoring import package
+    """See `borrowed.line`."""
+    from autograder.checks import borrowed
 
-    found = package.borrowed()
-    return f"borrowed from the reference: chapter{'s' if len(found) > 1 else ''} {', '.join(found)}" if found else ""
+    return borrowed.line(borrowed.borrowed())

@@ -168,3 +168,12 @@ def test_jupyter_shows_the_cell_and_line_of_an_exception_and_none_of_ours(ran):
 
 def test_backticks_become_code_and_nothing_else_becomes_markup():
     assert with_code("`a < b` is <b>not</b> `c`") == ("<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>")
+
+
+def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
+    from autograder.checks import borrowed
+    (tmp_path / "c03_later.py").write_text(f'"""Chapter 03."""\n{borrowed.MARK}\n')
+    (tmp_path / "c02_own.py").write_text('"""Chapter 02."""\n')
+    monkeypatch.setattr(borrowed, "PACKAGE", tmp_path)
+    exec("def shares(counts):\n    return counts / counts.sum()\ncheck(shares)", {"check": check})
+    assert capsys.readouterr().out.endswith("Borrowed from the reference: chapter 03.\n")

@@ -7,7 +7,8 @@ import nbformat
 import pytest
 
 from autograder.authoring import package
-from autograder.authoring.catalogue import assignment
+from autograder.authoring.catalogue import ROOT, assignment
+from autograder.checks import borrowed
 from autograder.errors import CourseError
 from autograder.sandbox import Cell, open_student
 from course.cli import main
@@ -32,7 +33,8 @@ def test_what_a_function_needs_is_collected_and_nothing_else():
 @pytest.fixture
 def mywork(tmp_path, monkeypatch):
     """An empty mywork/, instead of the real one."""
-    for function in (package.save, package.use_reference, package.use_own, package.borrowed):
+    monkeypatch.setattr(borrowed, "PACKAGE", tmp_path / "word2serve_me")
+    for function in (package.save, package.use_reference, package.use_own):
         defaults = tuple(tmp_path / "word2serve_me" if value == package.PACKAGE else value for value in function.__defaults__)
         monkeypatch.setattr(function, "__defaults__", defaults)
     return tmp_path
@@ -64,10 +66,10 @@ def test_the_reference_can_be_borrowed_and_given_back(mywork, capsys):
     path = mywork / "word2serve_me" / "c01_static_embeddings.py"
     own = path.read_text()
     assert main(["use", "reference", "01"]) == 0
-    assert "borrowed from the reference: chapter 01" in capsys.readouterr().out
-    assert package.borrowed() == ["01"] and "def ppmi" in path.read_text() and "def ppmi" not in own
+    assert "Borrowed from the reference: chapter 01." in capsys.readouterr().out
+    assert borrowed.borrowed() == ["01"] and "def ppmi" in path.read_text() and "def ppmi" not in own
     assert main(["use", "reference", "01"]) == 0 and main(["use", "mine", "01"]) == 0
-    assert path.read_text() == own and package.borrowed() == []
+    assert path.read_text() == own and borrowed.borrowed() == []
     assert main(["use", "mine", "01"]) == 2 and "you have saved nothing" in capsys.readouterr().err
 
 
@@ -98,4 +100,4 @@ def test_in_grading_earlier_chapters_are_the_reference():
 
 def test_a_notebook_finds_the_package_wherever_it_lies():
     importlib.import_module("autograder.check")
-    assert str(package.ROOT / "mywork") in sys.path
+    assert str(ROOT / "mywork") in sys.path

@@ -34,11 +34,19 @@ def put(path, data=b""):
     path.write_bytes(data)
 
 
+def with_output(notebook, text):
+    """The notebook after its last cell has printed something, and with an import of chapter 1 in its solution."""
+    made = json.loads(notebook)
+    made["cells"][-1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["90.double: 3 of 3 points\n", text]}]
+    made["cells"][1]["source"] += "\n# from word2serve_me.c01_static_embeddings import ppmi"
+    return json.dumps(made).encode()
+
+
 @pytest.fixture(scope="module")
 def small(stand_in, notebook_of, tmp_path_factory):
     """Ada right, bo half right, cy unreadable; and two entries that are nobody's."""
     folder = tmp_path_factory.mktemp("small")
-    put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", with_output(notebook_of(), "Borrowed from the reference: chapters 01, 03.\n"))
     put(folder / "in" / "bo" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of("def double(x):\n    return x + abs(x)"))
     put(folder / "in" / "cy.zip", b"PK no zip")
     put(folder / "in" / "notes.txt", b"x")
@@ -53,6 +61,12 @@ def test_a_small_class_is_graded_and_every_other_entry_is_named(small):
     assert rows["ada"]["maximum"] == "3" and "not a zip" in rows["cy"]["needs_human"]
     assert set(summary.left_out) == {"notes.txt", "dee"}
     assert "notes.txt" in summary.report.read_text() and any("notes.txt" in line for line in summary.lines())
+
+
+def test_the_report_says_what_each_student_borrowed(small):
+    _, summary = small
+    part = summary.report.read_text().partition("<h2>Borrowed</h2>")[2].partition("<h2>")[0]
+    assert ">ada</a>" in part and "01, imported; 03" in part and "bo</a>" not in part
 
 
 @pytest.fixture
@@ -243,9 +257,15 @@ def mark(step, kill_before, write):
 
 @pytest.fixture
 def underived(again):
-    """The small class with its verdicts, and an empty gradebook; and the state that a whole run gives."""
+    """Two of the small class with their verdicts, and an empty gradebook; and the state that a whole run gives.
+
+    One readable submission and one unreadable pass every step that there is.
+    """
     folder, run = again
-    wanted = state(folder)
+    shutil.rmtree(folder / "in" / "bo")
+    for path in folder.glob("course/*/bo*"):
+        shutil.rmtree(path)
+    (folder / "course" / "verdicts" / STAND_IN / "bo.json").unlink()
     shutil.rmtree(folder / "course" / "autograded")
     shutil.rmtree(folder / "course" / "feedback")
     shutil.rmtree(folder / "report")
@@ -259,6 +279,10 @@ def underived(again):
         for name in ("course", "report"):
             shutil.rmtree(folder / name)
             shutil.copytree(start / name, folder / name, symlinks=True)
+    run()
+    wanted = state(folder)
+    assert wanted[0]["ada"] == {"double-check": (3, False)} and wanted[0].keys() == {"ada", "cy"}
+    reset()
     return folder, run, wanted, reset
 
 

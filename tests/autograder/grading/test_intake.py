@@ -99,3 +99,14 @@ def test_a_file_over_the_size_is_refused_before_it_is_read(tmp_path):
         file.truncate(50 * 2**30)       # sparse: takes no disk, would take 50 GiB of memory
     with pytest.raises(IntakeError, match="53,687,091,200"):
         read_regular_file(huge)
+
+
+@pytest.mark.parametrize(("outputs", "numbers"), [
+    ([{"text": "Borrowed from the reference: chapter 02."}], ("02",)),
+    ([{"data": {"text/plain": ["01.ppmi: 1 of 5\\n", "Borrowed from the reference: chapters 01, 02."]}}], ("01", "02")),
+    ([{"text": "Borrowed from the reference: chapter 01."}, {"text": "x" * 100_000}], ("01",)),
+    ([{"text": "Borrowed from the reference: chapters " + "01, " * 50_000}], ()), ([{"text": {"a": 1}}, 7, None], ()), ("text", ()),
+    ([{"data": []}], ()), ([{"text": ["Borrowed", 3, " from the reference: chapter 0x"]}], ())])
+def test_of_the_outputs_only_the_line_about_borrowing_is_read(outputs, numbers):
+    [cell] = read_cells(json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": "x", "outputs": outputs}]}).encode())
+    assert cell.borrowed == numbers and cell.source == "x"

@@ -72,10 +72,18 @@ def soft_loss(student, teacher):
     return -(soften(teacher.detach(), 2.0) * torch.log_softmax(student / 2.0, -1)).sum(-1).mean()
 '''
 FLAT = "def flat_distribution(): return torch.full((20,), 0.05)\n"
-RIGHT = {"99.cache": CACHE, "99.lora": LORA, "99.stream": STREAM, "99.scale": SCALE, "99.blocks": BLOCKS, "99.sample": SAMPLE,
+BROKEN = '''
+def wrong_line(): return 2
+def weights(q, k):
+    scores = q @ k.T / q.shape[1] ** 0.5
+    scores = scores - scores.max(dim=1, keepdim=True).values
+    return scores.exp() / scores.exp().sum(dim=1, keepdim=True)
+'''
+RIGHT = {"99.broken": BROKEN, "99.cache": CACHE, "99.lora": LORA, "99.stream": STREAM, "99.scale": SCALE, "99.blocks": BLOCKS, "99.sample": SAMPLE,
          "99.loss": LOSS, "99.flat": FLAT}
 # What is replaced in the right answer, by what, and what the first failed stage says.
 WRONG = {
+    "99.broken": [("return 2", "return 3", "Run each line by itself"), (" ** 0.5", "", "still wrong"), ("sum(dim=1", "sum(dim=0", "still wrong")],
     "99.cache": [("return self.kept", "return k", r"shape \(1, 3\)"), ("OverflowError", "ValueError", "Raise OverflowError"),
                  ("def append", "def add", "`KVCache` has no method `append`. It has `add`"),
                  ("        if len", "        self.kept = torch.cat([self.kept, k])\n        if len", "raised an exception"),
