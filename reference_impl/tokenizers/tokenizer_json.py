@@ -164,8 +164,8 @@ def _bpe(part: Part, steps: list, pattern: regex.Pattern | None) -> Model:
     if (prefix or suffix) and fallback:
         raise TokenizerError(f"{part.name} has byte_fallback and marks inside or at the end of words, which is not "
                              "known here")
-    return FileBPE(vocabulary, merges, unknown if unknown in vocabulary else None, fuse, fallback, ignore, prefix,
-                   suffix)
+    known = unknown is not None and unknown in vocabulary
+    return FileBPE(vocabulary, merges, unknown if known else None, fuse, fallback, ignore, prefix, suffix)
 
 
 def _merge(merge: Any) -> tuple[str, str]:
