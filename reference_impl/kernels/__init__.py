@@ -11,6 +11,7 @@
     tile_ranges                which tiles of keys a tile of queries sees: causal, window, ragged ends
     flash_attention            attention that never writes the scores down
     flash_attention_backward   its gradient, with the scores computed again
+    flash_attention_hopper     the same in the orders that a Hopper wants
     cache_write                new keys and values into the blocks of a cache
     paged_decode               one query a sequence against a cache in blocks, split over the cache
     paged_prefill              many queries a sequence against a cache in blocks

@@ -92,9 +92,10 @@ def _delta_kernel(grad, out, delta, num_tokens, num_heads, stride_grad, stride_g
 
 @triton.jit
 @no_type_check
-def _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start, stop, num_queries, num_keys, window,
-                  scale, stride_q, stride_grad, D: tl.constexpr, ROWS: tl.constexpr, CAUSAL: tl.constexpr,
-                  WINDOWED: tl.constexpr, MASKED: tl.constexpr, LOG2_E: tl.constexpr):
+def _walk_queries(q, grad, lse, delta, sum_q, k_tile, v_tile, sum_k, sum_v, key, start, stop, num_queries, num_keys,
+                  window, scale, stride_q, stride_grad, stride_sum, D: tl.constexpr, ROWS: tl.constexpr,
+                  CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, MASKED: tl.constexpr, FIVE: tl.constexpr,
+                  LOG2_E: tl.constexpr):
     row, width = tl.arange(0, ROWS), tl.arange(0, D)
     q_offsets = row[:, None] * stride_q + width[None, :]
     grad_offsets = row[:, None] * stride_grad + width[None, :]
@@ -123,15 +124,19 @@ def _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start,
         grad_weights = tl.dot(v_tile, tl.trans(grad_tile), input_precision="ieee")
         grad_scores = weights * (grad_weights - delta_tile[None, :])
         sum_k = tl.dot(grad_scores.to(q_tile.dtype), q_tile, sum_k, input_precision="ieee")
+        if FIVE:
+            part = tl.dot(tl.trans(grad_scores.to(k_tile.dtype)), k_tile, input_precision="ieee")
+            tl.atomic_add(sum_q + at * stride_sum + row[:, None] * stride_sum + width[None, :], part * scale,
+                          mask=inside[:, None], sem="relaxed")
     return sum_k, sum_v
 
 
 @triton.jit
 @no_type_check
-def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seqlens_k, scale, window, num_tokens,
-                 stride_q, stride_qh, stride_k, stride_kh, stride_v, stride_vh, stride_grad, stride_grad_h,
+def _keys_kernel(q, k, v, grad, lse, delta, sum_q, grad_k, grad_v, cu_seqlens_q, cu_seqlens_k, scale, window,
+                 num_tokens, stride_q, stride_qh, stride_k, stride_kh, stride_v, stride_vh, stride_grad, stride_grad_h,
                  GROUP: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-                 CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr):
+                 CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, LOG2_E: tl.constexpr, FIVE: tl.constexpr):
     kv_head, sequence = tl.program_id(1).to(tl.int64), tl.program_id(2)  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     start_k, num_keys = bounds(cu_seqlens_k, sequence)
@@ -147,25 +152,30 @@ def _keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, cu_seqlens_q, cu_seq
     start, middle, middle_end, stop = query_ranges(first_key, num_queries, num_keys - num_queries, window, ROWS,
                                                    COLUMNS, CAUSAL, WINDOWED)
     first_head = kv_head * GROUP
+    stride_sum = tl.num_programs(1) * GROUP * D  # dQ's rows have the heads of one token side by side
+    if FIVE:
+        sum_q += start_q * stride_sum + first_head * D
     q += start_q * stride_q + first_head * stride_qh
     grad += start_q * stride_grad + first_head * stride_grad_h
     lse += first_head * num_tokens + start_q
     delta += first_head * num_tokens + start_q
     for _ in range(GROUP):
         if CAUSAL:
-            sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, start,
-                                         tl.minimum(middle, stop), num_queries, num_keys, window, scale,
-                                         stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, True, LOG2_E)
-        sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key, middle, middle_end,
-                                     num_queries, num_keys, window, scale,
-                                     stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, False, LOG2_E)
-        sum_k, sum_v = _walk_queries(q, grad, lse, delta, k_tile, v_tile, sum_k, sum_v, key,
+            sum_k, sum_v = _walk_queries(q, grad, lse, delta, sum_q, k_tile, v_tile, sum_k, sum_v, key, start,
+                                         tl.minimum(middle, stop), num_queries, num_keys, window, scale, stride_q,
+                                         stride_grad, stride_sum, D, ROWS, CAUSAL, WINDOWED, True, FIVE, LOG2_E)
+        sum_k, sum_v = _walk_queries(q, grad, lse, delta, sum_q, k_tile, v_tile, sum_k, sum_v, key, middle, middle_end,
+                                     num_queries, num_keys, window, scale, stride_q,
+                                     stride_grad, stride_sum, D, ROWS, CAUSAL, WINDOWED, False, FIVE, LOG2_E)
+        sum_k, sum_v = _walk_queries(q, grad, lse, delta, sum_q, k_tile, v_tile, sum_k, sum_v, key,
                                      tl.maximum(middle, middle_end), stop, num_queries, num_keys, window, scale,
-                                     stride_q, stride_grad, D, ROWS, CAUSAL, WINDOWED, True, LOG2_E)
+                                     stride_q, stride_grad, stride_sum, D, ROWS, CAUSAL, WINDOWED, True, FIVE, LOG2_E)
         q += stride_qh
         grad += stride_grad_h
         lse += num_tokens
         delta += num_tokens
+        if FIVE:
+            sum_q += D
     target = (at * (tl.num_programs(1)) + kv_head) * D + width[None, :]
     tl.store(grad_k + target, (sum_k * scale).to(grad_k.dtype.element_ty), mask=inside)
     tl.store(grad_v + target, sum_v.to(grad_v.dtype.element_ty), mask=inside)
@@ -242,9 +252,13 @@ def _queries_kernel(q, k, v, grad, lse, delta, grad_q, cu_seqlens_q, cu_seqlens_
 def flash_backward(grad: Float[Tensor, "N H D"], q: Float[Tensor, "N H D"], k: Float[Tensor, "M K D"],
                    v: Float[Tensor, "M K D"], out: Float[Tensor, "N H D"], lse: Float[Tensor, "N H"],
                    cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlens: tuple[int, int], *, causal: bool,
-                   window: int | None, scale: float, tiles: Tiles | None = None
+                   window: int | None, scale: float, tiles: Tiles | None = None, five_products: bool = False
                    ) -> tuple[Float[Tensor, "N H D"], Float[Tensor, "M K D"], Float[Tensor, "M K D"]]:
-    """dQ, dK and dV by three kernels: delta, then keys, then queries. `lse` has a head's numbers side by side."""
+    """dQ, dK and dV by three kernels: delta, then keys, then queries. `lse` has a head's numbers side by side.
+
+    With `five_products` the kernel of keys adds to dQ in float32 too, and there is no third: see
+    `flash_attention_hopper`.
+    """
     num_tokens, num_heads, head_dim = q.shape
     grad = side_by_side(grad)
     delta = torch.empty(num_heads, num_tokens, dtype=torch.float32, device=q.device)
@@ -254,13 +268,16 @@ def flash_backward(grad: Float[Tensor, "N H D"], q: Float[Tensor, "N H D"], k: F
     rules = {"GROUP": num_heads // k.shape[1], "D": head_dim, "CAUSAL": causal, "WINDOWED": window is not None,
              "LOG2_E": LOG2_E}
     num_sequences = len(cu_seqlens_q) - 1
+    sum_q = torch.zeros(q.shape if five_products else (1,), dtype=torch.float32, device=q.device)
     keys, queries = (tiles or flash_tiles(part, head_dim, q.dtype) for part in ("keys", "queries"))
     with device_of(q):
         _delta_kernel[(triton.cdiv(num_tokens, 64), num_heads)](grad, out, delta, num_tokens, num_heads,
                                                                 *grad.stride()[:2], ROWS=64, D=head_dim)
         _keys_kernel[(triton.cdiv(max_seqlens[1], keys.columns), k.shape[1], num_sequences)](
-            q, k, v, grad, lse, delta, grad_k, grad_v, *shared, **rules, ROWS=keys.rows, COLUMNS=keys.columns,
-            **keys.launch)
+            q, k, v, grad, lse, delta, sum_q, grad_k, grad_v, *shared, **rules, ROWS=keys.rows, COLUMNS=keys.columns,
+            FIVE=five_products, **keys.launch)
+        if five_products:
+            return sum_q.to(q.dtype), grad_k, grad_v
         _queries_kernel[(triton.cdiv(max_seqlens[0], queries.rows), num_heads, num_sequences)](
             q, k, v, grad, lse, delta, grad_q, *shared, **rules, ROWS=queries.rows, COLUMNS=queries.columns,
             **queries.launch)
