@@ -1082,7 +1082,7 @@ if ready(keep_probability, noise_distribution, sgns_gradients, needs=["oewn_glos
     vectors = train(vocabulary, text, line, film)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "train-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How good are they? WordSim-353 asks people how similar two words are, and compares the order of their answers with the order of your cosines.
+# How good are they? WordSim-353 asks people how related two words are, and compares the order of their answers with the order of your cosines.
 # 1 is perfect agreement, 0 is none.
 # Beside your figure stands the one of gensim, the library that most people use, measured on the same text.
 # It is higher, and should be: gensim made vectors of 100 numbers from windows of 10 in 8 passes over the text, your loop made 64 from windows of 5 in 4, so that it ends while you wait.
