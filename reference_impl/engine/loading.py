@@ -22,6 +22,7 @@ from reference_impl import corpora
 from reference_impl.corpora.fetching import check_stamps
 from reference_impl.engine.embedding import Encoder
 from reference_impl.generation.layout import join_projections, store_by_longer_side
+from reference_impl.layers.int8 import quantize
 from reference_impl.models.bert import Bert
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
@@ -70,13 +71,19 @@ class Loaded:
 
 
 def load(path: Path | str | None = None, dtype: torch.dtype = torch.float32,
-         device: torch.device | str = "cpu") -> Loaded:
-    """What lies at `path`, or SmolLM2, its weights on `device`. LoadingError says what is missing."""
+         device: torch.device | str = "cpu", int8: bool = False, join: bool = True) -> Loaded:
+    """What lies at `path`, or SmolLM2, its weights on `device`, or in eight bits on a CPU (see `layers.int8`).
+
+    On a GPU projections of the same vector are joined, unless adapters are to change them one by one (`join=False`).
+    LoadingError says what is missing.
+    """
     loaded = _load(path, dtype)
     loaded.model.to(device)
-    if torch.device(device).type == "cpu":
+    if int8:
+        quantize(loaded.model)
+    elif torch.device(device).type == "cpu":
         store_by_longer_side(loaded.model)
-    else:
+    elif join:
         join_projections(loaded.model)
     return loaded
 
