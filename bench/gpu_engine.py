@@ -27,7 +27,8 @@ from bench.gpu_record import attempt_name
 from bench.gpu_timing import Bench, alone_row, error
 from bench.record import compare
 from reference_impl.engine.engine import Engine, EngineConfig
-from reference_impl.engine.scheduler import SchedulerConfig, Step
+from reference_impl.engine.model_runner import Prepared
+from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.generation.layout import join_projections
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks
@@ -78,19 +79,19 @@ def serve(engine: Engine, work: list[Job]) -> int:
 
 def graphs_error(engine: Engine, work: list[Job]) -> float:
     """The largest difference between logits by recorded steps and by plain ones, over the largest logit."""
-    run, graphs, errors = engine.runner.run, engine.runner.graphs, []
+    compute, graphs, errors = engine.runner.compute, engine.runner.graphs, []
 
-    def both(step: Step) -> tuple[torch.Tensor, list[range]]:
-        recorded, _ = run(step)
+    def both(prepared: Prepared) -> torch.Tensor:
+        recorded = compute(prepared)
         engine.runner.graphs = None
-        plain, spans = run(step)  # the same keys and values are written to the same slots once more
+        plain = compute(prepared)  # the same keys and values are written to the same slots once more
         engine.runner.graphs = graphs
         if len(plain):
             errors.append(error(recorded, plain.double()))
-        return plain, spans
-    engine.runner.run = both
+        return plain
+    engine.runner.compute = both
     serve(engine, [(prompt, 4) for prompt, _ in work])
-    engine.runner.run = run
+    engine.runner.compute = compute
     return max(errors)
 
 

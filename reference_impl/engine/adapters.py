@@ -105,7 +105,7 @@ def read_adapter(path: Path | str, model: nn.Module, layers: Mapping[str, str] |
     folder, layers = Path(path), _linear_layers(model) if layers is None else layers
     config = read_json(folder / CONFIG)
     _check_config(config, folder / CONFIG)
-    weight = model.embedding.weight
+    weight = next(model.parameters())
     found: dict[str, dict[str, Tensor]] = {}
     for name, tensor in read_file(folder / WEIGHTS).items():
         short = name.removeprefix("base_model.model.")

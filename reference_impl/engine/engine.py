@@ -16,44 +16,52 @@ its own stop strings. (With guesses that holds for greedy answers; sampled ones 
 Not here: several GPUs, pictures.
 """
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Ids
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxtyping import Float
-from torch import Tensor
-
 from reference_impl.engine.adapters import Adapters
 from reference_impl.engine.block_manager import BlockManager
-from reference_impl.engine.model_runner import ModelRunner
+from reference_impl.engine.model_runner import ModelRunner, Prepared
 from reference_impl.engine.sampling import SampledToken, Sampling, report
-from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
+from reference_impl.engine.scheduler import Scheduler, SchedulerConfig, Step
 from reference_impl.engine.sequence import Sequence
 from reference_impl.engine.speculative import Draft, Proposer
 from reference_impl.engine.structured import StructuredOutput
 from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.generation.stopping import Stopping
+from reference_impl.layers.settings import Count, CountOrZero, Rate, Settings
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
 from reference_impl.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class EngineConfig:
+class EngineConfig(Settings):
     """How much memory the cache has, and the limits of a step."""
 
-    num_blocks: int = 512
-    block_size: int = 16
+    num_blocks: Count = 512
+    block_size: Count = 16
     prefix_caching: bool = True
-    watermark: float = 0.01
-    num_speculative_tokens: int = 0  # guesses a step and sequence, if there is a proposer
-    trace_steps: int = 10_000  # so many of the last steps are remembered
+    watermark: Rate = 0.01
+    num_speculative_tokens: CountOrZero = 0  # guesses a step and sequence, if there is a proposer
+    trace_steps: Count = 10_000  # so many of the last steps are remembered
     cuda_graphs: bool = False  # on a GPU: replay recorded launches where all sequences decode
+    async_scheduling: bool = False  # schedule the next step while one is computed; none ahead of guesses and grammars
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+
+
+class Flight(NamedTuple):
+    """A step on its way through the model: whose tokens it says, and what waits for these, and for prompts' scores."""
+
+    step: Step
+    sequences: list[Sequence]
+    result: Callable[[], tuple[list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]]]
 
 
 class Output(NamedTuple):
@@ -100,6 +108,10 @@ class Engine:
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
+        # With one thread steps are computed in order, and while one is, the next is scheduled here.
+        self._worker = ThreadPoolExecutor(1, "model", self.runner.use_device) if config.async_scheduling else None
+        self._flight: Flight | None = None
+        self.num_overlapped_steps = 0  # scheduled while the one before was computed
         self.num_drafted = self.num_accepted = self.num_preemptions = 0
         self.admitted: list[Sequence] = []  # in the last step
         self._left: dict[str, int] = {}  # continuations of each request that are not finished
@@ -109,8 +121,8 @@ class Engine:
 
     @property
     def has_work(self) -> bool:
-        """Whether a request is not finished."""
-        return self.scheduler.has_work
+        """Whether a request is not finished, or a step is being computed."""
+        return self.scheduler.has_work or self._flight is not None
 
     @cached_property
     def structures(self) -> StructuredOutput:
@@ -169,20 +181,21 @@ class Engine:
     def step(self) -> list[Output]:
         """Compute one step and return what it added."""
         self._propose()
-        step = self.scheduler.schedule()
-        logits, spans = self.runner.run(step)
-        rows: list[tuple[Sequence, range]] = []
-        for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, spans, strict=True):
-            if sequence.scores_prompt and span:
-                span = self._score_prompt(sequence, num_tokens, num_drafts, logits, span)
-            self.blocks.commit(sequence, num_tokens - num_drafts)
-            if span:
-                rows.append((sequence, span))
-                if sequence.num_forks:
-                    rows += [(child, span) for child in self._fork(sequence)]
+        flight = self._flight or self._start(self.scheduler.schedule())
+        ahead = self._schedule_ahead(flight)
+        said, scores = flight.result()
+        self._flight = None
+        going_on = [(sequence, tokens) for sequence, tokens in zip(flight.sequences, said, strict=True)
+                    if not sequence.is_finished]  # one that ended or was aborted since has one token too many here
+        if ahead is not None:
+            for sequence, tokens in going_on:
+                sequence.append(tokens[0].id if tokens else 0)
+            self._flight = self._start(*ahead)
+        for sequence, rows in scores:
+            sequence.prompt_logprobs += rows
         outputs, finished = [], []
-        for (sequence, _), tokens in zip(rows, self.sampling.choose(logits, rows, self._drafts), strict=True):
-            output = self._advance(sequence, tokens)
+        for sequence, tokens in going_on:
+            output = self._advance(sequence, tokens, appended=ahead is not None)
             outputs.append(output)
             if output.finish_reason is not None:
                 self.scheduler.finish(sequence, output.finish_reason)
@@ -191,19 +204,65 @@ class Engine:
                 if not self._left[sequence.request_id]:
                     del self._left[sequence.request_id]
                 finished.append(sequence)
-        self.num_preemptions += len(step.preempted)
-        self.admitted = step.admitted
-        self.trace.record(step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
+        if len(going_on) < len(said):
+            for sequence in flight.sequences:
+                if sequence.is_finished:
+                    self._forget(sequence)
+        self.num_preemptions += len(flight.step.preempted)
+        self.admitted = flight.step.admitted
+        self.trace.record(flight.step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
         return outputs
 
-    def _score_prompt(self, sequence: Sequence, num_tokens: int, num_drafts: int, logits: Float[Tensor, "R V"],
-                      span: range) -> range:
-        """Keep what the model says of the prompt's tokens; the rows that are left are those to sample from."""
-        first, known, ids = sequence.num_computed_tokens, len(sequence.prompt_logprobs) + 1, sequence.prompt_ids
+    def _start(self, step: Step, prepared: Prepared | None = None) -> "Flight":
+        """Count the step's tokens as computed and, if steps overlap, begin to compute them."""
+        prepared = self.runner.prepare(step) if prepared is None else prepared
+        for place, sequence in prepared.unknown:
+            prepared.ids[place] = sequence.ids[-1]
+        rows: list[tuple[Sequence, range]] = []
+        scored: list[tuple[Sequence, range, range]] = []
+        for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, prepared.spans, strict=True):
+            if sequence.scores_prompt and span:
+                span = self._score_prompt(sequence, num_tokens, num_drafts, span, scored)
+            self.blocks.commit(sequence, num_tokens - num_drafts)
+            if span:
+                rows.append((sequence, span))
+                if sequence.num_forks:
+                    rows += [(child, span) for child in self._fork(sequence)]
+
+        def compute() -> tuple[list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]]:
+            logits = self.runner.compute(prepared)
+            said = self.sampling.choose(logits, rows, self._drafts)
+            return said, [(sequence, report(logits[span.start:span.stop], sequence.ids[known.start:known.stop],
+                                            sequence.params.prompt_logprobs)) for sequence, span, known in scored]
+        return Flight(step, [sequence for sequence, _ in rows],
+                      compute if self._worker is None else self._worker.submit(compute).result)
+
+    def _schedule_ahead(self, flight: "Flight") -> tuple[Step, Prepared] | None:
+        """The step after the one that is being computed, with its tokens still to come; None if it must wait for them.
+
+        Who reaches max_tokens takes no part. Who ends otherwise does, for nothing: that is found when the step after is
+        on its way. A guess or a grammar needs the token itself.
+        """
+        if self._worker is None or self.proposer is not None or not flight.step.scheduled or any(
+                sequence.params.structure is not None for sequence in flight.sequences):
+            return None
+        for sequence in flight.sequences:
+            if len(sequence.output_ids) + 1 < sequence.params.max_tokens and not sequence.is_finished:
+                sequence.expect()
+        step = self.scheduler.schedule()
+        self.num_overlapped_steps += bool(step.scheduled)
+        return step, self.runner.prepare(step)
+
+    @staticmethod
+    def _score_prompt(sequence: Sequence, num_tokens: int, num_drafts: int, span: range,
+                      scored: list[tuple[Sequence, range, range]]) -> range:
+        """Note which rows tell of which of the prompt's tokens; the rows that are left are those to sample from."""
+        first, known, ids = sequence.num_computed_tokens, sequence.num_scored + 1, sequence.prompt_ids
         stop = min(first + num_tokens + 1, len(ids))  # the row of token i is about token i + 1
         if known < stop and first < known:
-            rows = logits[span.start + known - 1 - first:span.start + stop - 1 - first]
-            sequence.prompt_logprobs += report(rows, ids[known:stop], sequence.params.prompt_logprobs)
+            scored.append((sequence, range(span.start + known - 1 - first, span.start + stop - 1 - first),
+                           range(known, stop)))
+            sequence.num_scored = stop - 1
         samples = num_tokens - num_drafts == sequence.num_uncomputed
         return range(span.stop - (1 + num_drafts if samples else 0), span.stop)
 
@@ -227,14 +286,15 @@ class Engine:
                                               self.sampling.generator(sequence))
                 sequence.draft_ids, self._drafts[sequence] = list(draft.ids), draft
 
-    def _advance(self, sequence: Sequence, tokens: list[SampledToken]) -> Output:
-        """Append what was said, up to where the sequence ends."""
+    def _advance(self, sequence: Sequence, tokens: list[SampledToken], appended: bool) -> Output:
+        """Append what was said, up to where the sequence ends, unless its one token is there already."""
         stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
         num_accepted = max(len(tokens) - 1, 0)
         if sequence.params.structure is not None:
             self.structures.advance(sequence, [token.id for token in tokens])
         for place, token in enumerate(tokens):
-            sequence.append(token.id)
+            if not appended:
+                sequence.append(token.id)
             piece, reason = stopping.add(token.id)
             text += piece
             if reason is not None:

@@ -6,6 +6,8 @@ On a GPU a step in which every sequence brings one token can be replayed from a 
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
+from dataclasses import dataclass, field
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -16,8 +18,27 @@ from reference_impl.engine.block_tables import BlockTables
 from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.engine.scheduler import Scheduled, Step
+from reference_impl.engine.sequence import UNKNOWN, Sequence
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
+
+
+@dataclass
+class Prepared:
+    """A step as the model takes it: B sequences bring T tokens, R rows of what comes out go through the output layer.
+
+    `spans` say for each scheduled sequence, in the step's order, which of the R rows are its own.
+    """
+
+    step: Step
+    spans: list[range] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)  # (T,)
+    unknown: list[tuple[int, Sequence]] = field(default_factory=list)  # places in ids of tokens that are to come
+    positions: Tensor | None = None  # (T,)
+    layout: Layout | None = None
+    rows: list[int] | None = None  # (R,) of the T rows; None: all
+    adapters: list[str | None] = field(default_factory=list)  # of each sequence, in the order of its tokens
+    num_rows: list[tuple[int, int]] = field(default_factory=list)  # of each: tokens, and rows for the output layer
 
 
 class ModelRunner:
@@ -28,7 +49,7 @@ class ModelRunner:
         config = model.config
         self.model, self.block_size = model.eval(), block_size
         self.window = getattr(config, "sliding_window", None)
-        weight = model.embedding.weight
+        weight = next(model.parameters())  # of the first norm, if the embedding is quantised
         self.device = weight.device
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_heads
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
@@ -42,53 +63,69 @@ class ModelRunner:
         max_blocks = -(-max_model_len // self.block_size)
         self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, max_blocks)
 
-    @torch.inference_mode()
-    def run(self, step: Step) -> tuple[Float[Tensor, "R V"], list[range]]:
-        """Move blocks, compute the step, and return logits, and which rows of them belong to each scheduled sequence.
+    def use_device(self) -> None:
+        """Compute on the model's device in this thread."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
 
-        None, an empty range, where a prompt is not finished; else one row for the last token and one for each draft. A
-        sequence that scores its prompt has a row for every token of the prompt too.
+    def prepare(self, step: Step) -> Prepared:
+        """What the model reads in a step, before the step's tokens count as computed. It computes nothing.
+
+        No row, an empty range, for a sequence whose prompt is not finished; else one for the last token and one for
+        each draft. A sequence that scores its prompt has a row for every token of the prompt too.
         """
-        self.cache.move(step.moves)
+        prepared = Prepared(step)
         if not step.scheduled:
-            return torch.zeros(0, self.model.config.vocab_size), []
+            return prepared
         # Those that bring one token come first, see `Layout`.
         order = sorted(range(len(step.scheduled)), key=[item.num_tokens > 1 for item in step.scheduled].__getitem__)
         scheduled = [step.scheduled[place] for place in order]
-        ids, positions, layout = self._prepare(scheduled)
-        adapted = self._choose_adapters(scheduled, [item.num_tokens for item in scheduled])
-        if self.graphs is not None and layout.num_decodes == len(ids) and not adapted:
-            hidden = self.graphs.run(ids, positions, layout)  # (T, C)
+        self._lay_out(scheduled, prepared)
+        if prepared.layout.num_decodes == len(prepared.ids) and all(item.samples for item in scheduled):  # most steps
+            prepared.spans = [range(row, row + 1) for row in range(len(scheduled))]  # `order` moved none
         else:
-            hidden = self.model.hidden(ids[None], positions=positions[None],
-                                       cache=self.cache.layers(layout, self.window))[0]  # (T, C)
-        if layout.num_decodes == len(ids) and all(
-                item.samples for item in scheduled):  # most steps; `order` moved none
-            return self.model.output(hidden), [range(row, row + 1) for row in range(len(scheduled))]
-        rows, spans, end = [], [range(0)] * len(scheduled), 0
+            self._choose_rows(scheduled, order, prepared)
+        if self.adapters is not None:
+            prepared.adapters = [item.sequence.adapter for item in scheduled]
+            prepared.num_rows = [(item.num_tokens, len(prepared.spans[place]))
+                                 for place, item in zip(order, scheduled, strict=True)]
+        return prepared
+
+    @staticmethod
+    def _choose_rows(scheduled: list[Scheduled], order: list[int], prepared: Prepared) -> None:
+        prepared.rows, prepared.spans, end = [], [range(0)] * len(scheduled), 0
         for place, item in zip(order, scheduled, strict=True):
             end += item.num_tokens
             count = 1 + item.num_drafts if item.samples else 0
             if item.sequence.scores_prompt and item.sequence.num_computed_tokens < len(item.sequence.prompt_ids):
                 count = item.num_tokens
-            spans[place] = range(len(rows), len(rows) + count)
-            rows += range(end - count, end)
+            prepared.spans[place] = range(len(prepared.rows), len(prepared.rows) + count)
+            prepared.rows += range(end - count, end)
+
+    @torch.inference_mode()
+    def compute(self, prepared: Prepared) -> Float[Tensor, "R V"]:
+        """Move blocks, pass the step's tokens through the model, and return logits. All tokens must be known."""
+        self.cache.move(prepared.step.moves)
+        if not prepared.ids:
+            return torch.zeros(0, self.model.config.vocab_size)
+        ids, positions, layout = torch.tensor(prepared.ids).to(self.device), prepared.positions, prepared.layout
+        adapted = any(prepared.adapters)
+        if self.adapters is not None:
+            self.adapters.choose(prepared.adapters, [tokens for tokens, _ in prepared.num_rows], self.device)
+        if self.graphs is not None and layout.num_decodes == len(ids) and not adapted:
+            hidden = self.graphs.run(ids, positions, layout)  # (T, C)
+        else:
+            hidden = self.model.hidden(ids[None], positions=positions[None],
+                                       cache=self.cache.layers(layout, self.window))[0]  # (T, C)
+        if prepared.rows is None:
+            return self.model.output(hidden)
         if adapted:
-            self._choose_adapters(scheduled, [len(spans[place]) for place in order])
-        read = torch.tensor(rows, dtype=torch.int64, device=self.device)
-        return self.model.output(hidden[read]), spans
+            self.adapters.choose(prepared.adapters, [rows for _, rows in prepared.num_rows], self.device)
+        return self.model.output(hidden[torch.tensor(prepared.rows, dtype=torch.int64, device=self.device)])
 
-    def _choose_adapters(self, scheduled: list[Scheduled], counts: list[int]) -> bool:
-        """Say whose rows pass next, so many of each. Whether an adapter is among them."""
-        if self.adapters is None:
-            return False
-        names = [item.sequence.adapter for item in scheduled]
-        self.adapters.choose(names, counts, self.device)
-        return any(name is not None for name in names)
-
-    def _prepare(self, scheduled: list[Scheduled]) -> tuple[Tensor, Tensor, Layout]:
+    def _lay_out(self, scheduled: list[Scheduled], prepared: Prepared) -> None:
         """Ids and positions of the step's tokens, and where their keys and values go."""
-        ids: list[int] = []
+        ids = prepared.ids
         for sequence, num_tokens, num_drafts in scheduled:
             first = sequence.num_computed_tokens
             if num_tokens == 1:
@@ -96,6 +133,8 @@ class ModelRunner:
             else:
                 ids += sequence.ids[first:first + num_tokens - num_drafts]
                 ids += sequence.draft_ids[:num_drafts]
+            if ids[-1] == UNKNOWN:
+                prepared.unknown.append((len(ids) - 1, sequence))
         counts = np.array([item.num_tokens for item in scheduled])  # (B,)
         firsts = np.array([item.sequence.num_computed_tokens for item in scheduled])  # (B,)
         rows = np.repeat(np.arange(len(scheduled)), counts)  # (T,), whose token it is
@@ -111,4 +150,4 @@ class ModelRunner:
         if len(longer):
             layout.cu_seqlens_prefill = tensor(np.concatenate([[0], longer.cumsum()]), torch.int32)
             layout.max_seqlen_prefill = int(longer.max())
-        return tensor(ids, torch.int64), tensor(positions, torch.int64), layout
+        prepared.positions, prepared.layout = tensor(positions, torch.int64), layout

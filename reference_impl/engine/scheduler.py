@@ -21,25 +21,24 @@ from typing import Literal, NamedTuple
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.layers.settings import Count, CountOrZero, Settings
 
 
 @dataclass(frozen=True)
-class SchedulerConfig:
+class SchedulerConfig(Settings):
     """The limits of one step, with vLLM's names."""
 
-    max_num_seqs: int = 64  # sequences that run at the same time
-    max_num_batched_tokens: int = 512  # tokens in one step
-    max_model_len: int = 2048  # tokens of one sequence, prompt and output
-    num_host_blocks: int = 0  # blocks on the host for those that are swapped out; 0: they are computed again
-    patience: int = 200  # steps of waiting that are worth one level of priority
+    max_num_seqs: Count = 64  # sequences that run at the same time
+    max_num_batched_tokens: Count = 512  # tokens in one step
+    max_model_len: Count = 2048  # tokens of one sequence, prompt and output
+    num_host_blocks: CountOrZero = 0  # blocks on the host for those that are swapped out; 0: they are computed again
+    patience: Count = 200  # steps of waiting that are worth one level of priority
 
-    def __post_init__(self):
-        if not 1 <= self.max_num_seqs <= self.max_num_batched_tokens:
+    def check_together(self) -> None:
+        """Every running sequence gets a token of each step."""
+        if self.max_num_seqs > self.max_num_batched_tokens:
             raise ValueError(f"max_num_seqs is {self.max_num_seqs}, max_num_batched_tokens "
                              f"{self.max_num_batched_tokens}: every running sequence needs a token of each step")
-        if self.max_model_len < 1 or self.num_host_blocks < 0 or self.patience < 1:
-            raise ValueError(f"max_model_len {self.max_model_len}, num_host_blocks {self.num_host_blocks}, "
-                             f"patience {self.patience}: the first and last are at least 1, no number is negative")
 
 
 class Move(NamedTuple):

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 
 from reference_impl.generation.sampling_params import SamplingParams
 
+UNKNOWN = -1
+"""Stands in `ids` for a token that is being computed, where the next step is scheduled before it is known."""
+
 
 class Status(enum.Enum):
     """Where a sequence is on its way."""
@@ -51,6 +54,7 @@ class Sequence:
     finish_reason: str | None = None  # "stop", "length", "abort" or "error"
     cache_salt: bytes = b""  # only sequences of one salt share computed prefixes
     adapter: str | None = None  # whose update is added to the model's layers; prefixes are not shared with others
+    num_scored: int = 0  # of these tokens, how many have been computed
     prompt_logprobs: list = field(default_factory=list)  # of the prompt's second token and those after it, if asked for
     ids: list[int] = field(init=False)  # prompt and output so far, kept so that no step has to put them together
     id: str = field(init=False)  # the request and which of its continuations
@@ -62,7 +66,14 @@ class Sequence:
     def append(self, token: int) -> None:
         """The model said `token`."""
         self.output_ids.append(token)
-        self.ids.append(token)
+        if self.ids[-1] == UNKNOWN:
+            self.ids[-1] = token
+        else:
+            self.ids.append(token)
+
+    def expect(self) -> None:
+        """The model is about to say a token: count it before it is known."""
+        self.ids.append(UNKNOWN)
 
     @property
     def num_tokens(self) -> int:
@@ -89,4 +100,5 @@ class Sequence:
         return Sequence(self.request_id, self.prompt_ids, self.params, index, self.priority, self.arrival,
                         list(self.output_ids), num_computed_tokens=self.num_computed_tokens,
                         num_cached_tokens=self.num_cached_tokens, num_given_up=self.num_given_up,
-                        status=self.status, cache_salt=self.cache_salt, adapter=self.adapter)
+                        status=self.status, cache_salt=self.cache_salt, adapter=self.adapter,
+                        num_scored=self.num_scored)

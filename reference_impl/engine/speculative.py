@@ -84,7 +84,7 @@ class NgramProposer:
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
-        if not 1 <= shortest <= longest:
+        if type(shortest) is not int or type(longest) is not int or not 1 <= shortest <= longest:
             raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
         self.longest, self.shortest = longest, shortest
         self._places: dict[Sequence, dict[tuple[int, ...], int]] = {}

@@ -65,8 +65,10 @@ class NGram:
     """
 
     def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int):
-        if order < 1:
-            raise NGramError(f"order is {order}: give 1 for tokens by themselves, 2 for pairs, and so on")
+        if not isinstance(order, int) or order < 1:
+            raise NGramError(f"order is {order!r}: give 1 for tokens by themselves, 2 for pairs, and so on")
+        if vocab_size < 1:
+            raise NGramError(f"vocab_size is {vocab_size!r}: give how many tokens there are")
         if not texts:
             raise NGramError("no text to count: give at least one list of ids")
         self.vocab_size, self.order = vocab_size, order

@@ -63,15 +63,15 @@ def served(engine):
     """Every step's (ids that the model has read of a sequence, logits after the last), and the tokens said."""
     for prompt, count in REQUESTS:
         engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=count, ignore_eos=True))
-    run, seen, said, widths = engine.runner.run, [], {}, []
+    compute, seen, said, widths = engine.runner.compute, [], {}, []
 
-    def watched(step):
-        logits, spans = run(step)
+    def watched(prepared):
+        logits, step = compute(prepared), prepared.step
         widths.append((len(step.scheduled), step.num_tokens))
         seen.extend((list(item.sequence.ids), logits[list(span)])
-                    for item, span in zip(step.scheduled, spans, strict=True) if span)
-        return logits, spans
-    engine.runner.run = watched
+                    for item, span in zip(step.scheduled, prepared.spans, strict=True) if span)
+        return logits
+    engine.runner.compute = watched
     while engine.has_work:
         for output in engine.step():
             said.setdefault(output.request_id, []).extend(token.id for token in output.tokens)

@@ -256,16 +256,15 @@ def test_a_request_whose_logits_are_no_numbers_ends_alone(model, monkeypatch):
     engine = make(model)
     engine.add_request(PROMPTS[0], SamplingParams(temperature=0, max_tokens=4), "broken")
     engine.add_request(PROMPTS[1], SamplingParams(temperature=0, max_tokens=4), "whole")
-    run = engine.runner.run
+    compute = engine.runner.compute
 
-    def overflown(step):
-        logits, spans = run(step)
-        logits = logits.clone()
-        for item, span in zip(step.scheduled, spans, strict=True):
+    def overflown(prepared):
+        logits = compute(prepared).clone()
+        for item, span in zip(prepared.step.scheduled, prepared.spans, strict=True):
             if item.sequence.request_id == "broken":
                 logits[list(span)] = float("nan")
-        return logits, spans
-    monkeypatch.setattr(engine.runner, "run", overflown)
+        return logits
+    monkeypatch.setattr(engine.runner, "compute", overflown)
     outputs = []
     while engine.has_work:
         outputs += engine.step()

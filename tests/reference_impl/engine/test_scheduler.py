@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from reference_impl.engine.block_manager import GIVEN_UP, BlockManager
+from reference_impl.engine.engine import EngineConfig
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.engine.trace import Trace
@@ -216,3 +217,14 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize(("make_config", "setting", "value"), [
+    (SchedulerConfig, "max_num_seqs", 0), (SchedulerConfig, "max_model_len", 0), (SchedulerConfig, "patience", 0),
+    (SchedulerConfig, "num_host_blocks", -1), (SchedulerConfig, "max_num_batched_tokens", 0),
+    (SchedulerConfig, "max_num_seqs", 513), (EngineConfig, "num_blocks", 0), (EngineConfig, "block_size", -4),
+    (EngineConfig, "watermark", 1.0), (EngineConfig, "watermark", float("nan")), (EngineConfig, "trace_steps", 0),
+    (EngineConfig, "num_speculative_tokens", -1)])
+def test_a_setting_that_makes_no_sense_is_refused_with_its_name(make_config, setting, value):
+    with pytest.raises(ValueError, match=f"{setting} is {value!r}"):
+        make_config(**{setting: value})
