@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 
 from autograder.errors import CourseError
 from course.book import cache as book_cache
 from course.book import checks as book_checks
-from course.book import trace
+from course.book import kernels, trace
 
 TIMEOUT = 900  # seconds a cell may take, as in _config.yml
 STAMP = "book.json"
@@ -92,8 +93,8 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
         if why := [name for name in untrue.get(str(path), []) if name != "?"]:
             say(f"  {path.relative_to(root)}: {why[0]} changed" + (f", and {len(why) - 1} more" if len(why) > 1 else ""))
     broken = []
-    with ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as notes:
-        runs = {pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt")): (path, notebook)
+    with _kernel_source(len(waiting) > jobs, say) as settings, ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as notes:
+        runs = {pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt"), settings): (path, notebook)
                 for number, (path, notebook) in enumerate(waiting)}
         for number, run in enumerate(as_completed(runs), 1):
             path, notebook = runs[run]
@@ -115,15 +116,32 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     return broken
 
 
-def _run_page(root, path, notebook, notes):
+@contextmanager
+def _kernel_source(many, say):
+    """Settings of nbclient by which kernels start: warm where that is possible and more pages wait than run at once."""
+    if not (many and kernels.POSSIBLE):
+        yield {}
+        return
+    with kernels.Nursery() as nursery:
+        say(f"book: libraries loaded once for all pages, {nursery.cpu_seconds:.0f} s of one core")
+        yield {"kernel_manager_class": nursery.manager}
+
+
+def _run_page(root, path, notebook, notes, settings):
     """Run one page in a kernel of its own; what jupyter-cache says of the run, and what is kept with its outputs.
 
-    That is the files which it read with their fingerprints, and the CPU seconds of its kernel, imports included.
+    That is the files which it read with their fingerprints, and the CPU seconds of its kernel: with the imports of
+    libraries in a kernel that starts cold, without them in one that starts warm.
     """
-    from jupyter_cache.executors.utils import single_nb_execution
+    from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
+    from nbclient.exceptions import DeadKernelError
     arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={trace.kernel_line(notes, root)}"]
     started = time.time()
-    result = single_nb_execution(notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False, extra_arguments=arguments)
+    try:
+        result = single_nb_execution(notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False,
+                                     extra_arguments=arguments, **settings)
+    except DeadKernelError as error:
+        result = ExecutionResult(notebook, str(path.parent), time.time() - started, error)
     lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     cpu = [float(line.removeprefix(trace.CPU)) for line in lines if line.startswith(trace.CPU)]
     names = [line for line in lines if not line.startswith(trace.CPU)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from course.book.trace import EVERYTHING, LISTED
 
 IN_BOOK = "W2S_BOOK"  # set in the environment of kernels that run the book's pages
-ALWAYS = ("requirements.lock", "course/book/trace.py")  # what every page depends on
+ALWAYS = ("requirements.lock", "course/book/trace.py", "course/book/kernels.py")  # what every page depends on
 CODE = ("reference_impl", "course", "autograder", "solutions", "bench")
 NOT_READ = {"__pycache__", ".ipynb_checkpoints", "_build", "node_modules"}
 

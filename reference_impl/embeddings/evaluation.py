@@ -78,7 +78,8 @@ def analogy_scores(unit: Float[Tensor, "V D"], a: Int[Tensor, "Q"], b: Int[Tenso
     `unit` has rows of length 1. 3CosAdd: cos(d, b) - cos(d, a) + cos(d, c). 3CosMul: cos(d, b) cos(d, c) / cos(d, a),
     cosines moved to [0, 1] first so that none is negative; a large term can then not outvote the others.
     """
-    to_a, to_b, to_c = (unit[word] @ unit.T for word in (a, b, c))  # (Q, V) each
+    asked, place = torch.stack([a, b, c]).unique(return_inverse=True)  # questions share their words: each row once
+    to_a, to_b, to_c = (unit[asked] @ unit.T)[place]  # (Q, V) each
     if method == "3cosadd":
         scores = to_b - to_a + to_c
     elif method == "3cosmul":

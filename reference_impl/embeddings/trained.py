@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -87,10 +88,24 @@ def trained_path(method: str) -> Path:
 
 
 def corpus_words() -> tuple[list, Vocabulary]:
-    """The encoded sentences that all methods train on, and their vocabulary."""
-    sentences = [tokenize(line) for line in corpora.load(CORPUS)]
-    words = Vocabulary.from_sentences(sentences, MIN_COUNT)
-    return encode(sentences, words), words
+    """The encoded sentences that all methods train on, and their vocabulary: from the cache, or cut now and kept."""
+    file = cache_dir() / "trained" / f"words-{_words_key()}.npz"
+    if not file.is_file():
+        sentences = [tokenize(line) for line in corpora.load(CORPUS)]
+        words = Vocabulary.from_sentences(sentences, MIN_COUNT)
+        encoded = encode(sentences, words)
+        ids, _ = vocabulary.flatten(encoded)
+        with written_whole(file) as temporary, temporary.open("wb") as out:
+            np.savez(out, ids=ids, lengths=[len(sentence) for sentence in encoded], words=words.words, counts=words.counts)
+    with np.load(file, allow_pickle=False) as kept:
+        words = Vocabulary(kept["words"].tolist(), kept["counts"])
+        return np.split(kept["ids"], kept["lengths"].cumsum()[:-1]), words
+
+
+def _words_key() -> str:
+    pins = [pinned.sha256 for pinned in corpora.entry(CORPUS).files]
+    code = _code(Path(vocabulary.__file__).read_text(encoding="utf-8"))
+    return hashlib.sha256(json.dumps([MIN_COUNT, pins, code]).encode()).hexdigest()[:16]
 
 
 def _key(method: str) -> str:

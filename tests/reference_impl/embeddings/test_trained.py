@@ -76,3 +76,15 @@ def test_a_lost_history_is_made_again(small):
 def test_vectors_trained_on_the_glosses_reach_a_wordsim_of_one_half(method):
     score = word_similarity(trained(method), corpora.load("wordsim353"))
     assert score.rho > 0.50 and score.used > 330
+
+
+def test_the_words_of_the_corpus_are_cut_once_and_then_read_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.setenv("W2S_CACHE", str(tmp_path))
+    lines = ["The river bank's river", "", "the bank lends; the river bank rises", "the end"]
+    monkeypatch.setattr(module.corpora, "load", lambda name: lines)
+    module.corpus_words()
+    monkeypatch.setattr(module.corpora, "load", None)  # a second cut would call it
+    sentences, vocabulary = module.corpus_words()
+    assert (vocabulary.words, vocabulary.counts.tolist()) == (["the", "river", "bank"], [4, 3, 2])
+    assert [[vocabulary.words[i] for i in sentence] for sentence in sentences] == [
+        ["the", "river", "river"], [], ["the", "bank", "the", "river", "bank"], ["the"]]

@@ -1,0 +1,58 @@
+"""Kernels forked from a process that has loaded the libraries: warm, apart from each other, and gone when they should be."""
+import os
+
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course.book import kernels
+
+pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels start warm on Linux only")
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    """One process with the libraries for all tests of this file; a kernel that outlives it is an error."""
+    folder = tmp_path_factory.mktemp("left")
+    with kernels.Nursery() as started:
+        yield started
+        left = kernels.Fork(started.address, {"arguments": ["-f", str(folder / "kernel.json")], "cwd": str(folder),
+                                              "env": dict(os.environ)})
+        assert left.poll() is None
+    left.wait(timeout=120)
+
+
+def run(nursery, folder, *cells):
+    """What each cell printed."""
+    notebook = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, kernel_manager_class=nursery.manager, resources={"metadata": {"path": str(folder)}}).execute()
+    return ["".join(output.text for output in cell.outputs if output.output_type == "stream").strip() for cell in notebook.cells]
+
+
+def test_a_kernel_has_the_libraries_and_none_of_our_modules(nursery, tmp_path):
+    names = "('torch', 'matplotlib.pyplot', 'scipy.sparse', 'course', 'reference_impl', 'autograder')"
+    assert run(nursery, tmp_path, f"import sys\nprint([name for name in {names} if name in sys.modules])") == [
+        "['torch', 'matplotlib.pyplot', 'scipy.sparse']"]
+
+
+def test_a_kernel_runs_in_its_page_s_folder_with_the_builder_s_environment(nursery, tmp_path, monkeypatch):
+    monkeypatch.setenv("W2S_BOOK", "1")
+    assert run(nursery, tmp_path, "import os; print(os.getcwd(), os.environ['W2S_BOOK'])") == [f"{tmp_path} 1"]
+
+
+def test_a_value_of_one_page_is_not_seen_by_the_next_and_random_numbers_start_anew(nursery, tmp_path):
+    draw = "import torch; print(torch.rand(1).item(), hasattr(torch, 'left'))\ntorch.left = 1"
+    assert run(nursery, tmp_path, draw) == run(nursery, tmp_path, draw)
+    assert run(nursery, tmp_path, draw)[0].endswith("False")
+
+
+def test_its_clock_counts_the_page_s_work_and_not_the_libraries(nursery, tmp_path):
+    spent = float(run(nursery, tmp_path, "import time, torch, matplotlib.pyplot; print(time.process_time())")[0])
+    assert spent < nursery.cpu_seconds / 2
+
+
+def test_a_page_that_ends_its_own_process_is_told_and_the_next_one_runs(nursery, tmp_path):
+    with pytest.raises(DeadKernelError):
+        run(nursery, tmp_path, "import os; os._exit(3)")
+    assert run(nursery, tmp_path, "print(1)") == ["1"]
