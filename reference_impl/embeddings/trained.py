@@ -98,7 +98,7 @@ def corpus_words() -> tuple[list, Vocabulary]:
         with written_whole(file) as temporary, temporary.open("wb") as out:
             np.savez(out, ids=ids, lengths=[len(sentence) for sentence in encoded], words=words.words, counts=words.counts)
     with np.load(file, allow_pickle=False) as kept:
-        words = Vocabulary(kept["words"].tolist(), kept["counts"])
+        words = Vocabulary(kept["words"].tolist(), kept["counts"].tolist())
         return np.split(kept["ids"], kept["lengths"].cumsum()[:-1]), words
 
 

@@ -1,12 +1,13 @@
 """Kernels forked from a process that has loaded the libraries: warm, apart from each other, and gone when they should be."""
 import os
+from contextlib import nullcontext
 
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course.book import kernels
+from course.book import build, cache, kernels
 
 pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels start warm on Linux only")
 
@@ -56,3 +57,17 @@ def test_a_page_that_ends_its_own_process_is_told_and_the_next_one_runs(nursery,
     with pytest.raises(DeadKernelError):
         run(nursery, tmp_path, "import os; os._exit(3)")
     assert run(nursery, tmp_path, "print(1)") == ["1"]
+
+
+def test_of_a_page_in_a_warm_kernel_it_is_known_what_it_read(nursery, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "Nursery", lambda: nullcontext(nursery))
+    (tmp_path / "book").mkdir()
+    (tmp_path / "near.py").write_text("import json\njson.load(open('../far.json'))\n")
+    (tmp_path / "far.json").write_text("1")
+    head = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
+    for name, code in (("one", "import sys; sys.path.insert(0, '..'); import near"), ("two", "import torch")):
+        (tmp_path / "book" / f"{name}.md").write_text(f"{head}```{{code-cell}} python\n{code}\n```\n")
+    said = []
+    assert build.execute_pages(tmp_path, 1, said.append) == []
+    assert any("libraries loaded once" in line for line in said)
+    assert cache.read_by_pages(tmp_path) == {"book/one.md": ["far.json", "near.py"], "book/two.md": []}
