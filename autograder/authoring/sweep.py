@@ -21,7 +21,7 @@ import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,13 +49,16 @@ class TooLong(Exception):
     """A callable took more than SECONDS for one call; the calls of the checks take milliseconds, so it is no answer."""
 
 
-def answers(exercises: Iterable[Exercise]) -> dict[str, list[str]]:
-    """By exercise: the names of all public callables that return its answers; see the module's docstring."""
+def answers(exercises: Iterable[Exercise], places: Sequence[str] = ()) -> dict[str, list[str]]:
+    """By exercise: the names of all public callables that return its answers; see the module's docstring.
+
+    places: modules to look into; default, all of the reference and PLACES, which takes minutes.
+    """
     calls = {one.id: by_function(one) for one in exercises if one.stages}
 
     def sweep() -> dict[str, list[str]]:
         found_in = {id: set() for id in calls}
-        for name, function in candidates():
+        for name, function in candidates(places or (*reference_modules(), *PLACES)):
             for id, groups in calls.items():
                 with contextlib.suppress(TooLong):
                     if any(returns(function, group, name.startswith("reference_impl.")) for group in groups):
@@ -96,10 +99,10 @@ def write(one: Assignment, swept: dict[str, list[str]]) -> Path:
     return path
 
 
-def candidates() -> Iterator[tuple[str, Callable]]:
-    """Every public callable with the name under which it is defined, each once."""
+def candidates(places: Sequence[str]) -> Iterator[tuple[str, Callable]]:
+    """Every public callable of these modules with the name under which it is defined, each once."""
     seen: set[int] = set()
-    for place in (*reference_modules(), *PLACES):
+    for place in places:
         owner = torch.Tensor if place == "torch.Tensor" else importlib.import_module(place)
         for name in sorted(dir(owner)):
             function = getattr(owner, name, None)
