@@ -1,12 +1,15 @@
 PYTHON ?= python3
 COURSE := .venv/bin/course
 
-.PHONY: course test bench train clean uninstall setup lock
+.PHONY: course test sweeps bench train clean uninstall setup lock
 course: setup
 	$(COURSE) make
 
 test: course
 	.venv/bin/python -m pytest -n auto --dist loadscope
+
+sweeps: course  # five thousand texts a tokenizer, two hundred random runs of the engine: over half an hour
+	.venv/bin/python -m pytest -n auto --dist loadscope -m long
 
 bench: setup
 	for program in $$(grep -l '^if __name__' bench/*.py); do .venv/bin/python $$program || [ $$? -eq 77 ] || exit 1; done  # 77: no GPU

@@ -132,6 +132,6 @@ def test_twelve_random_runs(families):
     assert any(engine.num_overlapped_steps for engine in engines) and any(engine.num_accepted for engine in engines)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_hundred_random_runs(families):
     assert sum(run(seed, families).num_preemptions for seed in range(12, 212)) > 50

@@ -184,7 +184,7 @@ def test_every_option_of_a_file_is_honoured(code, tmp_path, model_type, option):
     check_against(code, tmp_path, 60, model_type=model_type, **OPTIONS[option])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_of_a_file_is_honoured_in_five_thousand_texts(code, tmp_path, model_type, option):
