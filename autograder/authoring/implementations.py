@@ -33,7 +33,10 @@ def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
     kind, _, name = impl.partition(":")
     if kind in ("mistake", "alternative") and name:
         known = {one.name: one for one in (mistakes_of if kind == "mistake" else alternatives_of)(exercise.id)}
-        return {**reference(exercise.id[:2]), known[name].replaces: known[name].function} if name in known else None
+        if name not in known:
+            return None
+        function = known[name].made() if kind == "mistake" else known[name].function
+        return {**reference(exercise.id[:2]), known[name].replaces: function}
     if impl == "reference":
         return reference(exercise.id[:2])
     return from_file(student_path(impl, exercise.id[:2]), exercise.id[:2])

@@ -93,7 +93,7 @@ class Executor:
                 raise Failed("unreadable", f"`{label}` returned {_a(value)}; a generator, which gives one piece at a time, "
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
-        answer = {"value": self.plain(label, value), "args": self._after(request, before)}
+        answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"])}
         return answer | ({"counted": counter.found()} if counter else {})
 
     def _get(self, request: dict) -> dict:
@@ -293,6 +293,13 @@ class Executor:
 
 
 _END = object()
+
+
+def _tracked(args: tuple) -> bool:
+    """Whether a call left an argument in autograd's hands; every tensor arrives without."""
+    torch = sys.modules.get("torch")
+    return torch is not None and any(isinstance(one, torch.Tensor) and (one.requires_grad or one.grad is not None)
+                                     for one in args)
 
 
 def _names(value: object) -> list[str]:

@@ -3,8 +3,9 @@
 Every question looks at the exact type first, then dtype, shape and finiteness, and only then at values, so that an
 object that equals everything, or a tensor subclass, answers nothing. A type, dtype or axis of length 1 that is wrong
 while the values are right is a slip (see `slips`); what cannot be meant gets a sentence of its own; a wrong value gets
-the author's `cause`, one sentence that says what is likely wrong. A cause holds no drawn number, because in grading it
-is shown; numbers come after, in CheckFailed.detail, which is not. Each question returns the value, to go on with.
+the author's `cause`, one sentence that says what is likely wrong, after what the numbers show by themselves (`likeness`).
+A cause holds no drawn number, because in grading it is shown; numbers come after, in CheckFailed.detail, which is not. Each
+question returns the value, to go on with.
 
 Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's, because a student may
 compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
@@ -15,7 +16,8 @@ import math
 import numpy as np
 import torch
 
-from autograder.checks.slips import converted
+from autograder.checks.likeness import likeness, not_finite
+from autograder.checks.slips import LIST_FOR_TUPLE, converted, note
 from autograder.checks.values import readable, told_apart, type_name
 
 TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
@@ -62,14 +64,16 @@ class Expectation:
     def is_a(self, kind: type) -> object:
         """This type: `expect(x).is_a(int)`; a bool is no int."""
         self.value = converted(self.value, kind(), self.name) if kind in (int, float, list, tuple) else self.value
-        self._is(type(self.value) is kind, f"is {_a(self.value)}; a {kind.__name__} was asked for")
+        self._is(type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for")
         return self.value
 
     def unpacks(self, count: int) -> tuple:
-        """A tuple (or list) of `count` items: ask this before `loss, gradient = ...`."""
+        """A tuple of `count` items (a list is a slip): ask this before `loss, gradient = ...`."""
         self._is(type(self.value) in (tuple, list), f"is {_a(self.value)}; a tuple of {count} was asked for")
         self._is(len(self.value) == count, "has another number of items than was asked for",
                  f"{len(self.value)} items; {count} were asked for")
+        if type(self.value) is list:
+            note(LIST_FOR_TUPLE.format(self.name))
         return tuple(self.value)
 
     def has(self, key: str) -> "Expectation":
@@ -113,7 +117,7 @@ class Expectation:
         """The value in the dtype of `meant`, after its shape and kind were asked for."""
         came, asked = _dtype(self.value), _dtype(meant)
         self._is(came == asked or "bool" not in (came, asked), f"has dtype {came}; {asked} was asked for")
-        self._is(self.value.shape == meant.shape, "has another shape than was asked for",
+        self._is(self.value.shape == meant.shape, f"has another shape than was asked for{_axes(self.value, meant)}",
                  f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for")
         if came != asked:
             return self.value.to(meant.dtype) if type(meant) is torch.Tensor else self.value.astype(meant.dtype)
@@ -134,7 +138,7 @@ class Expectation:
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         kind = type(expected)
         value = converted(self.value, expected, self.name)
-        self._is(type(value) is kind, f"is {_a(value)}; a {type_name(expected)} was asked for")
+        self._is(type(value) is kind, f"is {_a(value)}; {_an(type_name(expected))} was asked for")
         if kind in (list, tuple):
             self._is(len(value) == len(expected), "has another number of items than was asked for",
                      f"{len(value)} items; {len(expected)} were asked for")
@@ -159,14 +163,15 @@ class Expectation:
             self._compare(_array(value), _array(expected), cause, tolerance)
         elif value != expected:
             came, meant = told_apart(value, expected)
-            raise CheckFailed(cause, f"{self.name} is {came}, expected {meant}")
+            seen = likeness(_array(value), _array(expected), True) if kind is int else ""
+            raise CheckFailed(f"{seen} {cause}".strip(), f"{self.name} is {came}, expected {meant}")
         return self.value
 
     def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None) -> None:
         bad = ~np.isfinite(came) & np.isfinite(expected)
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(f"{self.name} contains NaN or infinity where a finite number was expected.",
+            raise CheckFailed(f"{not_finite(came, expected, self.name)} {cause}",
                               f"{came[where]}{_at(where)}; {bad.sum()} of {came.size} values are not finite")
         # Exact for integers: a difference of theirs could overflow, and float64 has only 53 bits.
         wrong = ~np.isclose(came, expected, *tolerance, equal_nan=True) if tolerance else came != expected
@@ -181,7 +186,7 @@ class Expectation:
             detail += f" (tolerance {tolerance[0]:g} relative, {tolerance[1]:g} absolute)"
         if came.ndim and came.size <= SHOWN:
             detail += f"\ncame     {_rows(came)}\nexpected {_rows(expected)}"
-        raise CheckFailed(cause, detail)
+        raise CheckFailed(f"{likeness(came, expected, tolerance is None)} {cause}".strip(), detail)
 
 
 def _a(value: object) -> str:
@@ -190,8 +195,20 @@ def _a(value: object) -> str:
     return "None (is a `return` missing?)" if value is None else f"a value of type {type_name(value)}"
 
 
+def _an(name: str) -> str:
+    return f"an {name}" if name[0] in "aeio" else f"a {name}"
+
+
 def _shape_of(value: object) -> tuple:
     return tuple(value.shape) if type(value) in (torch.Tensor, np.ndarray) else ()
+
+
+def _axes(came: torch.Tensor | np.ndarray, meant: torch.Tensor | np.ndarray) -> str:
+    """What the numbers of axes say about a wrong shape."""
+    if came.ndim == meant.ndim:
+        return ""
+    return (": an axis is left that should be summed, averaged or indexed away" if came.ndim > meant.ndim else
+            ": an axis is missing, because something was summed, averaged, flattened or squeezed")
 
 
 def _dtype_of(value: object) -> torch.dtype:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from autograder.checks.results import FAILED, StageResult
-from autograder.checks.stages import Run, run_stages
+from autograder.checks.stages import Run, run_one
 from autograder.checks.student import Call, LocalStudent, Returned, Student, StudentError
 from autograder.checks.values import same
 
@@ -37,32 +37,41 @@ def named(exercise, student: Student, runs: list[Run], results: list[StageResult
 def _sentence(exercise, student: Student, theirs: list[list[Call]], rng_for_stage: Callable, function: str,
               mistakes: list) -> str:
     """The misconception of the one mistake that answers as the student does, or ""."""
-    suspects = []
-    for mistake in mistakes:
-        suspect = LocalStudent({function: mistake.function})
-        runs = run_stages(exercise, suspect, rng_for_stage)
-        asked = _of(function, runs)
-        fails = any(run.result.status in FAILED for run, calls in zip(runs, asked) if calls)
-        suspects.append((mistake, suspect, asked, fails))
-    likely = [(mistake, suspect) for mistake, suspect, asked, fails in suspects
-              if fails and len(asked) == len(theirs) and all(map(_same_calls, asked, theirs))]
-    more = _not_asked(theirs, [asked for _, _, asked, _ in suspects]) if likely else []
-    for call in more:
+    likely = [(mistake, suspect) for mistake in mistakes
+              if (suspect := _suspect(exercise, mistake, theirs, rng_for_stage, function)) is not None]
+    for call in _not_asked(exercise, theirs, rng_for_stage, function, mistakes) if likely else []:
         came = _answer(student, call)
         likely = [(mistake, suspect) for mistake, suspect in likely if _same(_answer(suspect, call), came)]
     sentences = {mistake.misconception for mistake, _ in likely}
     return sentences.pop() if len(sentences) == 1 else ""
 
 
+def _suspect(exercise, mistake, theirs: list[list[Call]], rng_for_stage: Callable, function: str) -> Student | None:
+    """A student who makes this mistake, if it answers like the real one in every stage; asked no further than that."""
+    suspect, fails = LocalStudent({function: mistake.made()}), False
+    for stage, mine in zip(exercise.stages, theirs):
+        run = run_one(exercise, stage, suspect, rng_for_stage(stage.name))
+        asked = _of(function, [run])[0]
+        if not _same_calls(asked, mine):
+            return None
+        fails = fails or bool(asked) and run.result.status in FAILED
+    return suspect if fails else None
+
+
 def _of(function: str, runs: list[Run]) -> list[list[Call]]:
     return [[call for call in run.calls if call.name == function] for run in runs]
 
 
-def _not_asked(theirs: list[list[Call]], others: list[list[list[Call]]]) -> list[Call]:
-    """Calls that a mistake was asked at some stage and the student was not, because a stage ends where it fails."""
+def _not_asked(exercise, theirs: list[list[Call]], rng_for_stage: Callable, function: str, mistakes: list) -> list[Call]:
+    """Calls that a mistake is asked at some stage and the student was not, because a stage ends where it fails."""
     found: list[Call] = []
-    for place, mine in enumerate(theirs):
-        longest = max((stages[place] for stages in others), key=len, default=[])
+    for stage, mine in zip(exercise.stages, theirs):
+        longest = mine
+        for mistake in mistakes:
+            run = run_one(exercise, stage, LocalStudent({function: mistake.made()}), rng_for_stage(stage.name))
+            longest = max(longest, _of(function, [run])[0], key=len)
+            if run.result.status not in FAILED:
+                break
         found += longest[len(mine):]
     return [call for call in found if call.again][:REPLAYS]
 

@@ -22,8 +22,8 @@ predict     The student writes a function, with or without arguments, that retur
 find-line   The card shows numbered wrong code. The student writes `wrong_line()`, which returns an int, and the
             repaired function: `exercise(..., function="NAME", also=["wrong_line"])`. A mistake of `wrong_line` is
             registered with `@mistake(..., replaces="wrong_line")`.
-write-test  The student writes `function(implementation)`, which raises AssertionError or returns False for a wrong
-            implementation and does neither for a right one. A stage for each kind of mistake that it should catch:
+write-test  The student writes `function(implementation)`, which raises AssertionError for a wrong implementation and
+            does nothing for a right one. A stage for each kind of mistake that it should catch:
             `expect_catches(student.test_noise, right=[...], wrong=[...], rng=rng, cause=...)`.
 counterexample  The student's function returns data that break a wrong sentence, and our predicate judges them:
             `expect_breaks(student.NAME(), holds=..., form=..., degenerate={...}, cause=...)`.
@@ -49,10 +49,6 @@ kernels     `student.kernel("add", x, y, Buffer(out), 128)`, `student.compiles("
 `check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all
 run these functions; none of them knows whether the student is in this process or in a sandbox.
 """
-from collections.abc import Callable
-
-import torch
-
 from autograder.checks.buffers import Buffer
 from autograder.checks.callables import Watched
 from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
@@ -68,46 +64,10 @@ from autograder.checks.runner import run_exercise
 from autograder.checks.short_answer import Sample, short_answer
 from autograder.checks.stages import rng_for
 from autograder.checks.student import MIB, LocalStudent, Returned, Student, StudentError
+from autograder.checks.write_tests import expect_catches
 
 __all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Fault", "Faults", "Handle", "Ids", "LocalStudent",
            "Numbers", "Renaming", "Returned", "Sample", "Stage", "StageResult", "Stream", "Student", "StudentError",
            "SuccessorModel", "TableModel", "VirtualClock", "Watched", "each_seed", "exercise", "exercises_of", "expect",
            "expect_breaks", "expect_catches", "expect_frequencies", "expect_mean", "inside", "load_checks", "rng_for",
            "run_exercise", "short_answer"]
-
-
-def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,
-                   cause: str) -> None:
-    """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
-
-    Rejecting is AssertionError or the value False; another exception means that the test is broken, and is reported
-    as such. Each function is shown twice, in an order drawn from `rng`, so that a test that counts its calls, or
-    that rejects everything, gains nothing; nor does one that decides without calling what it is shown. `cause` is for a
-    wrong function that gets through.
-    """
-    shown = [(function, function in right) for function in [*right, *wrong]] * 2
-    for i in torch.randperm(len(shown), generator=rng).tolist():
-        function, is_right = shown[i]
-        asked: list[int] = []
-
-        def candidate(*args: object, function: Callable = function, asked: list = asked, **more: object) -> object:
-            asked.append(1)
-            return function(*args, **more)
-        complaint = _complaint(test, candidate)
-        if not asked:
-            raise CheckFailed("Your test never calls the function that it is given.")
-        if complaint and is_right:
-            raise CheckFailed("Your test rejects a correct implementation.", complaint)
-        if not complaint and not is_right:
-            raise CheckFailed(cause, "Your test accepted a wrong implementation. Is every comparison behind an `assert`, "
-                                     "and without parentheses round condition and text?")
-
-
-def _complaint(test: Callable, implementation: Callable) -> str:
-    """Why the student's test rejects `implementation`, or ""."""
-    try:
-        return "it returned False" if test(implementation) is False else ""
-    except StudentError as error:
-        if error.kind == "error" and any(line.startswith("AssertionError") for line in error.text.split("\n")):
-            return error.text
-        raise

@@ -26,6 +26,7 @@ class Mistake:
     """A plausible wrong solution: the first stage that fails on it, the points it loses, and what the student thinks.
 
     replaces: the name of the student's function that it stands for, when it is not the exercise's main one.
+    remembers: `function` takes no arguments and makes a fresh function, because it keeps something between calls.
     """
     name: str
     function: Callable
@@ -33,6 +34,11 @@ class Mistake:
     loses: float
     misconception: str
     replaces: str
+    remembers: bool = False
+
+    def made(self) -> Callable:
+        """The wrong function, as before its first call."""
+        return self.function() if self.remembers else self.function
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,10 @@ class Alternative:
 
 
 def mistake(exercise: str, name: str, *, caught_by: str, loses: float, misconception: str,
-            replaces: str = "") -> Callable:
-    """Decorator: register the function below as a mistake of `exercise`."""
+            replaces: str = "", remembers: bool = False) -> Callable:
+    """Decorator: register the function below as a mistake of `exercise`; see Mistake."""
     def register(function: Callable) -> Callable:
-        _mistakes[exercise][name] = Mistake(name, function, caught_by, loses, misconception, replaces)
+        _mistakes[exercise][name] = Mistake(name, function, caught_by, loses, misconception, replaces, remembers)
         return function
     return register
 

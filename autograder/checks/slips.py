@@ -13,6 +13,9 @@ from autograder.checks.values import type_name
 SHARE = 0.2
 CHANGED = ("Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
            "that end in `_` write into what they were given.")
+TRACKED = ("Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in its `.grad`. Work on a "
+           "copy of your own: `x.detach().clone().requires_grad_()`.")
+LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
 
 _noted: ContextVar[list[str] | None] = ContextVar("slips", default=None)
@@ -51,7 +54,8 @@ def _as_number(value: object, kind: type, name: str) -> object:
     if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
         item = value.reshape(-1)[0].item()
         if type(item) in (int, float) and not (kind is int and item != item):
-            note(f"{name} is a {type_name(value)}; {asked}. Use .item() to make a Python number of it.")
+            came = f"number of numpy ({value.dtype})" if type(value) is np.ndarray and not value.ndim else type_name(value)
+            note(f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python number of it.")
             return _as_number(item, kind, name)
         return value
     if kind is int and type(value) is float and value.is_integer() and abs(value) < 2**53:

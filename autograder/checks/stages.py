@@ -3,7 +3,7 @@ import hashlib
 import hmac
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -11,8 +11,11 @@ from autograder.checks import slips
 from autograder.checks.drawn import fault_of
 from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
-from autograder.checks.student import Call, Student, StudentError
+from autograder.checks.student import Call, Request, Returned, Student, StudentError
+from autograder.checks.values import same
 
+AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
+         "chance. Each call should depend on its arguments only.")
 STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
 
 
@@ -32,16 +35,32 @@ class Run:
 
 def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
     """Run every stage by itself, with nothing put in proportion yet."""
-    return [_run(exercise, stage, student, rng_for_stage(stage.name)) for stage in exercise.stages]
+    return [run_one(exercise, stage, student, rng_for_stage(stage.name)) for stage in exercise.stages]
 
 
-def _run(exercise, stage, student: Student, rng: torch.Generator) -> Run:
+def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
+    """Run one stage, and ask the last question again where an answer was wrong."""
     noted = slips.begin()
     result = run_stage(stage, student, rng, exercise)
     calls = student.calls
+    if result.status == "wrong" and calls and not _repeats(student, calls[-1]):
+        result = replace(result, cause=f"{AGAIN} {result.cause}")
     if not exercise.changes and any(call.changed for call in calls):
         slips.note(slips.CHANGED)
+    if any(getattr(call.outcome, "tracked", False) for call in calls):
+        slips.note(slips.TRACKED)
     return Run(result, calls, noted)
+
+
+def _repeats(student: Student, call: Call) -> bool:
+    """Whether the same question gets the same answer; True where it cannot be asked again."""
+    if not call.again or not isinstance(call.outcome, Returned) or any(map(callable, call.args)):
+        return True
+    try:
+        again = student.perform(Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs))
+    except StudentError:
+        return True
+    return same(again.value, call.outcome.value)
 
 
 def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> StageResult:

@@ -62,11 +62,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Returned:
-    """What a call gave back, the positional arguments as the call left them (in-place changes show there), and what was
-    counted, if that was asked for."""
+    """What a call gave back, the positional arguments as the call left them (in-place changes show there), what was
+    counted, if that was asked for, and whether the call left an argument in autograd's hands."""
     value: object
     args: tuple = ()
     counted: dict[str, int] = field(default_factory=dict)
+    tracked: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ def returned(request: Request, sent: tuple, reply: dict) -> Returned:
         counted = cross(reply.get("counted", {}))
         if type(counted) is not dict or not all(type(one) is int for one in counted.values()):
             raise Unreadable("counts that are no numbers")
-        return Returned(cross(reply["value"]), after, counted)
+        return Returned(cross(reply["value"]), after, counted, reply.get("tracked") is True)
     except Unreadable as reason:
         raise StudentError("unreadable", f"`{request.label}` returned {reason}.") from None
 

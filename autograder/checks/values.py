@@ -62,7 +62,8 @@ def cross(value: object, depth: int = 0) -> object:
             raise Unreadable(f"a dictionary with more than {MAX_TUPLE_KEYS:,} tuples as keys")
         return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
     if isinstance(value, np.generic) and type(value.item()) in SCALARS:
-        return cross(value.item())                      # numpy.float64(0.5) is the number 0.5
+        number = isinstance(value, np.number) and not isinstance(value, float)
+        return np.array(value) if number else cross(value.item())      # numpy.float64 is a float, numpy.int64 is no int
     for plain in (dict, list, tuple):                   # an OrderedDict, a namedtuple, a torch.Size
         if isinstance(value, plain):
             items = dict.items(value) if plain is dict else plain.__iter__(value)

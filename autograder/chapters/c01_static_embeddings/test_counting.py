@@ -23,33 +23,37 @@ def by_positions(sentence: list[int], vocab_size: int, window: int) -> torch.Ten
 
 @window_counts.stage("middle", points=1)
 def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
-    for window in (1, whole(rng, 2, 4)):
-        length = 3 * window + 2
-        size = length + whole(rng, 1, 3)
-        sentence = distinct(rng, length, size)
+    reach, more = whole(rng, 2, 4), whole(rng, 2, 4)
+    size = 3 * reach + 2 + more                 # the same for both windows; the last words never occur
+    for window in (1, reach):
+        sentence = distinct(rng, 3 * window + 2, size - 1)
         table = expect(student.window_counts([sentence], size, window)).is_tensor(
             shape=(size, size), dtype=torch.float32)
         middle = sentence[window:-window]
         expect(table.diagonal()[middle], "The diagonal").equals(
-            torch.zeros(len(middle)), cause="A position is counted as its own context.")
+            torch.zeros(len(middle)), cause="In a sentence of different words the diagonal should be 0: a position is not "
+                                            "its own context.")
         left, centre, after = sentence[window - 1], sentence[window], sentence[window + 1]
         expect(table[centre, [left, after]], "The cell of a next-door neighbour").equals(
             torch.ones(2), cause="Contexts stand on both sides of the centre: one step left and one step right both "
                                  "count 1.")
         expect(table[middle], "The rows of words with a full window").equals(
             by_positions(sentence, size, window)[middle],
-            cause="The window reaches too far or not far enough: `window` steps away still counts, one more does not.")
+            cause="Every word from 1 to `window` steps away should count exactly 1, near or far; words further away should "
+                  "count 0.")
 
 
 @window_counts.stage("ends", points=1)
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
     for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1):
-        sentence, size = distinct(rng, length, 20), 20 + length
-        expect(student.window_counts([sentence], size, window), given=f"{length} words, window {window}").equals(
-            by_positions(sentence, size, window),
-            cause="At the ends of a sentence the window should have fewer words. "
-                  "A negative index or slice start counts from the other end in Python.")
+        sentence = distinct(rng, length, 30)
+        expect(student.window_counts([sentence], 31, window), given=f"{length} words, window {window}").equals(
+            by_positions(sentence, 31, window),
+            cause="Near the ends of a sentence, and in a sentence no longer than the window, a word should have as contexts "
+                  "the words within `window` steps that are there: none is lost, none comes from elsewhere.")
+    expect(student.window_counts([], 3, 2), given="no sentence at all").equals(
+        torch.zeros(3, 3), cause="Without any sentence the table should be V by V zeros.")
 
 
 @window_counts.stage("repeats", points=1)
@@ -59,14 +63,19 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
         sentence = fill[:4] + [word, fill[4], word] + fill[5:]
         table = expect(student.window_counts([sentence], size, 3)).is_tensor(shape=(size, size), dtype=torch.float32)
         expect(table[fill[4], word], "A cell whose pair stands there twice").equals(
-            torch.tensor(2.0), cause="A pair that comes again should add to its cell, not overwrite it.")
+            torch.tensor(2.0), cause="A context that stands twice in a window should count twice: each pair of positions adds 1 "
+                                     "to its cell.")
         expect(table[word, word], "The cell (word, same word) for two places two steps apart").equals(
             torch.tensor(2.0),
-            cause="The same word at another position is a context like any other: compare positions, not words.")
+            cause="The same word at another position is a context like any other, and each of the two places is the other's "
+                  "context: the cell should be 2.")
         again = [word, word, fill[0], word, word]
         expect(student.window_counts([again], size, 1)).equals(
             by_positions(again, size, 1),
-            cause="Each position counts for itself, also where the same word stands next to itself.")
+            cause="Each position should count for itself, also where the same word stands next to itself.")
+    expect(student.window_counts([[1] * 1100], 2, 1), given="one word 1,100 times in a row, window 1").equals(
+        torch.tensor([[0.0, 0.0], [0.0, 2198.0]]),
+        cause="A cell may grow to thousands: 8 bits end at 255, and half precision cannot add 1 to 2,048.")
 
 
 @window_counts.stage("sentences", points=1, after="middle")
@@ -97,7 +106,11 @@ def count_pairs(num_words: int, window: int) -> int:
 def ask_pairs(student, num_words: int, window: int, cause: str) -> None:
     """Compare one prediction with what was counted."""
     expect(student.predict_pairs(num_words, window), given=f"{num_words} words, window {window}").equals(
-        count_pairs(num_words, window), cause=cause)
+        count_pairs(num_words, window), cause=f"Not the number that was counted: {cause}")
+
+
+BOOK = 60_001, 30_001       # a book as one sentence: its pairs do not fit into 32 bits
+BOOKS_PAIRS = 2 * sum(BOOK[0] - distance for distance in range(1, BOOK[1] + 1))
 
 
 @predict_pairs.stage("long", points=1)
@@ -105,16 +118,19 @@ def test_a_sentence_longer_than_its_window(student, rng):
     window = whole(rng, 2, 6)
     for num_words, reach in ((2 * window + whole(rng, 3, 30), window), (2 * window, window), (whole(rng, 4, 20), 1),
                              (window + 1, window)):
-        ask_pairs(student, num_words, reach, "Not the number that was counted: every inner word has 2 * window "
-                                             "contexts, the words near the two ends have fewer.")
+        ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have "
+                                             "fewer.")
+    expect(student.predict_pairs(*BOOK), given="60,001 words, window 30,001").equals(
+        BOOKS_PAIRS, cause="The pairs of a book should come out exactly, all ten digits.")
 
 
 @predict_pairs.stage("short", points=1)
 def test_a_sentence_shorter_than_its_window(student, rng):
-    for num_words in (whole(rng, 3, 6), 2, 1, 0):
-        ask_pairs(student, num_words, whole(rng, 8, 12), "Not the number that was counted: in a sentence shorter than "
-                                                         "the window, a word cannot have more contexts on a side than "
-                                                         "there are words.")
+    for num_words in (whole(rng, 3, 6), 2):
+        ask_pairs(student, num_words, whole(rng, 8, 12), "in a sentence shorter than the window every other word of the "
+                                                         "sentence is a context, and there are no more.")
+    ask_pairs(student, 1, whole(rng, 8, 12), "a sentence of one word has no pair.")
+    ask_pairs(student, 0, whole(rng, 8, 12), "a sentence without words has no pair.")
 
 
 ppmi = exercise("01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance", withhold=COUNTS)
@@ -139,12 +155,19 @@ def ask_ppmi(student, table: torch.Tensor) -> torch.Tensor:
 @ppmi.stage("chance", points=1)
 def test_independent_words_score_zero(student, rng):
     size = whole(rng, 3, 5)
-    for rows, columns in ((size, size), (size, size + 1), (size + 2, size), (1, size), (size, 1)):
-        table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))     # rank one: no association
+    shapes = ((size, size), (size, size + 1), (size + 2, size), (1, size), (size, 1))
+    for rows, columns in shapes:
+        table = torch.outer(counts(rng, 1, 9, rows), counts(rng, 2, 6, columns)).float()     # rank one: no association
         expect(student.ppmi(table), given=f"a table of shape {(rows, columns)}").close(
             torch.zeros(rows, columns), **LOG,
             cause="Words that meet exactly as often as by chance should score 0: "
                   "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table.")
+    for rows, columns in shapes[:2]:
+        table = torch.outer(torch.tensor([1.3, *uniform(rng, 1, 9, rows - 1)]), torch.tensor([1.9, *uniform(rng, 1, 5, columns - 1)]))
+        expect(student.ppmi(table), given="counts that are no whole numbers").close(
+            torch.zeros(rows, columns), **LOG,
+            cause="Counts may be fractions, as from weighted windows. These meet exactly as often as by chance and should "
+                  "score 0; cut to whole numbers they no longer do.")
     for size in (3, 4):
         scores = ask_ppmi(student, torch.eye(size) * 5 + 1)
         expect(bool((scores.diagonal() > 0).all())).is_true(
@@ -156,11 +179,14 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     large = preferring(rng, whole(rng, 3, 6))
     large[0, 0] = 3e7                           # as in a real text: the total is large, and a cell may hold 1
     large[1, 1:] = 0.5
-    for table in (preferring(rng, whole(rng, 3, 6)), large):
+    for table, cause in (
+            (preferring(rng, whole(rng, 3, 6)),
+             "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
+            (large, "The rare pairs of a large text should score the same logarithm: their P(w) P(c) is far below 1e-6, so that "
+                    "a floor or a small number added there changes the score.")):
         above = information(table) > 0.01
         expect(ask_ppmi(student, table)[above], "The score of the pairs above chance").close(
-            information(table)[above].float(), **LOG,
-            cause="A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)).")
+            information(table)[above].float(), **LOG, cause=cause)
 
 
 @ppmi.stage("positive", points=1)
@@ -203,16 +229,28 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
             expect(student.ppmi(table.to(dtype)), given=f"counts of dtype {dtype}").close(
                 floats, **LOG, cause="Integer counts, and counts in double precision, should give the same float32 scores "
                                      "as the same counts as floats.")
+        for dtype in (torch.int64, torch.int32):
+            expect(student.ppmi((table * 100_000).to(dtype)), given=f"large counts of dtype {dtype}").close(
+                floats, **LOG, cause="Integer counts of some millions should give the same scores: a product of two of them "
+                                     "does not fit into 32 bits, so make floats of the counts before you multiply.")
 
 
 predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3, kind="predict",
                          see=f"{COUNTING}#how-many-numbers-does-a-word-need")
 
 
+LARGE = 40_001, 301, 12_345_679       # as for a real text; more bytes than 32 bits can count
+
+
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:
-    """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, and the smallest there is."""
+    """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest there is, a large one."""
     vocab_size = whole(rng, 20, 60)
-    return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (1, 1, 0)]
+    return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (1, 1, 0), LARGE]
+
+
+def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor that has sizes and takes no memory."""
+    return torch.empty(shape, dtype=dtype, device="meta")
 
 
 def ask_sizes(student, case: tuple[int, int, int], key: str, counted: int, cause: str) -> None:
@@ -224,7 +262,7 @@ def ask_sizes(student, case: tuple[int, int, int], key: str, counted: int, cause
 @predict_sizes.stage("parameters", points=1)
 def test_the_parameters_of_skip_gram(student, rng):
     for case in sizes(rng):
-        tables = [torch.nn.Embedding(*case[:2]) for _ in ("centre", "context")]
+        tables = [torch.nn.Embedding(*case[:2], device="meta") for _ in ("centre", "context")]
         counted = sum(weight.numel() for table in tables for weight in table.parameters())
         ask_sizes(student, case, "parameters", counted, "Skip-gram keeps two tables, one for centres and one for contexts, "
                                                         "each V by D, and nothing else.")
@@ -233,7 +271,7 @@ def test_the_parameters_of_skip_gram(student, rng):
 @predict_sizes.stage("dense", points=1)
 def test_the_bytes_of_a_dense_table(student, rng):
     for case in sizes(rng):
-        ask_sizes(student, case, "dense_bytes", torch.zeros(case[0], case[0]).nbytes,
+        ask_sizes(student, case, "dense_bytes", empty(case[0], case[0]).nbytes,
                   "A dense table keeps every cell of V by V, zero or not, at 4 bytes each.")
 
 
@@ -241,10 +279,18 @@ def test_the_bytes_of_a_dense_table(student, rng):
 def test_the_bytes_of_a_sparse_table(student, rng):
     for case in sizes(rng):
         vocab_size, _, nonzero = case
-        cells = torch.tensor(distinct(rng, nonzero, vocab_size**2), dtype=torch.int64)
-        table = scipy.sparse.csr_matrix((torch.ones(nonzero).numpy(), (cells // vocab_size, cells % vocab_size)),
-                                        shape=(vocab_size, vocab_size))
-        counted = sum(array.astype(dtype).nbytes for array, dtype in
-                      ((table.data, "float32"), (table.indices, "int32"), (table.indptr, "int32")))
+        if case == LARGE:
+            counted = sum(array.nbytes for array in (empty(nonzero), empty(nonzero, dtype=torch.int32),
+                                                     empty(vocab_size + 1, dtype=torch.int32)))
+        else:
+            counted = bytes_in_rows(vocab_size, torch.tensor(distinct(rng, nonzero, vocab_size**2), dtype=torch.int64))
         ask_sizes(student, case, "sparse_bytes", counted, "Compressed rows keep a value and a column number for each cell "
                                                           "that is not 0, and V + 1 row starts.")
+
+
+def bytes_in_rows(vocab_size: int, cells: torch.Tensor) -> int:
+    """The bytes of a real compressed table, with its three arrays in the types of the statement."""
+    table = scipy.sparse.csr_matrix((torch.ones(len(cells)).numpy(), (cells // vocab_size, cells % vocab_size)),
+                                    shape=(vocab_size, vocab_size))
+    return sum(array.astype(dtype).nbytes for array, dtype in
+               ((table.data, "float32"), (table.indices, "int32"), (table.indptr, "int32")))

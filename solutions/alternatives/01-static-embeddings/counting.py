@@ -98,5 +98,6 @@ def _(vocab_size, dim, nonzero):
 
 @alternative("01.predict_sizes", "by-building")
 def _(vocab_size, dim, nonzero):
-    return {"parameters": torch.empty(2, vocab_size, dim).numel(), "dense_bytes": torch.empty(vocab_size, vocab_size).nbytes,
-            "sparse_bytes": 2 * torch.empty(nonzero).nbytes + torch.empty(vocab_size + 1, dtype=torch.int32).nbytes}
+    with torch.device("meta"):          # tensors that have sizes and take no memory
+        return {"parameters": torch.empty(2, vocab_size, dim).numel(), "dense_bytes": torch.empty(vocab_size, vocab_size).nbytes,
+                "sparse_bytes": 2 * torch.empty(nonzero).nbytes + torch.empty(vocab_size + 1, dtype=torch.int32).nbytes}

@@ -1,0 +1,77 @@
+"""The kind *write-test*: the student's test must accept every right function and complain about every wrong one.
+
+When it does not, `probes` say why: functions that no good test accepts, each with what a test must lack that lets it
+through. They earn and cost nothing.
+"""
+from collections.abc import Callable, Mapping
+
+import torch
+
+from autograder.checks.expect import CheckFailed
+from autograder.checks.slips import note
+from autograder.checks.student import StudentError
+
+NEVER = "Your test never calls the function that it is given."
+REJECTS = "Your test rejects a correct implementation."
+EVERY = "It rejects every function that it is shown, right or wrong."
+ONE_OF_TWO = "It accepts one right function and rejects another that differs in the last digit: compare with a tolerance."
+RETURNS = "Your test returns its verdict. Nobody looks at what a test returns: complain with `assert`."
+OTHER = ("Your test stops with an exception that is no AssertionError. That means the test is broken, not the function: "
+         "complain with `assert`.")
+GETS_THROUGH = "Your test accepted a wrong implementation."
+
+
+def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,
+                   cause: str, probes: Mapping[str, Callable] | None = None,
+                   mistaken: Mapping[str, Callable] | None = None) -> None:
+    """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
+
+    Rejecting is an AssertionError; the value False counts too, as a slip. Another exception means that the test is
+    broken, and is reported as such. Each function is shown twice, in an order drawn from `rng`, so that a test that
+    counts its calls, or that rejects everything, gains nothing; nor does one that decides without calling what it is
+    shown. `cause` is for a wrong function that gets through.
+
+    probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
+    the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
+    """
+    shown = [(function, function in right) for function in [*right, *wrong]] * 2
+    verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in torch.randperm(len(shown), generator=rng).tolist()]
+    if not all(called for _, _, called, _ in verdicts):
+        raise CheckFailed(NEVER)
+    rejected = [complaint for _, is_right, _, complaint in verdicts if is_right and complaint]
+    if rejected:
+        raise CheckFailed(f"{REJECTS} {_why(test, right, wrong, mistaken or {})}".strip(), rejected[0])
+    if any(not is_right and not complaint for _, is_right, _, complaint in verdicts):
+        lets = next((sentence for sentence, probe in (probes or {}).items() if not _verdict(test, probe)[1]), "")
+        raise CheckFailed(lets or cause, GETS_THROUGH)
+
+
+def _verdict(test: Callable, function: Callable) -> tuple[bool, str]:
+    """Whether the test called the function, and why it rejects it, or "". Raises CheckFailed for a broken test."""
+    called: list[int] = []
+
+    def candidate(*args: object, **more: object) -> object:
+        called.append(1)
+        return function(*args, **more)
+    try:
+        value = test(candidate)
+    except StudentError as error:
+        if error.kind != "error":
+            raise
+        if any(line.startswith("AssertionError") for line in error.text.split("\n")):
+            return bool(called), error.text
+        raise CheckFailed(OTHER, error.text) from None
+    if type(value) is torch.Tensor and value.dtype == torch.bool and value.numel() == 1:
+        value = bool(value)
+    if type(value) is bool:
+        note(RETURNS)
+    return bool(called), "it returned False" if value is False else ""
+
+
+def _why(test: Callable, right: list[Callable], wrong: list[Callable], mistaken: Mapping[str, Callable]) -> str:
+    """What is known of a test that rejects a right function."""
+    accepts = lambda function: not _verdict(test, function)[1]
+    if any(map(accepts, right)):
+        return ONE_OF_TWO
+    found = next((sentence for sentence, function in mistaken.items() if accepts(function)), "")
+    return found or ("" if any(map(accepts, wrong)) else EVERY)
