@@ -66,9 +66,9 @@ def _of_integers(came: np.ndarray, expected: np.ndarray) -> str:
     if came.dtype.kind not in "iuf" or expected.dtype.kind not in "iu":
         return ""
     gaps = [int(a) - int(b) for a, b in zip(came.ravel().tolist(), expected.ravel().tolist()) if a != b]
-    for bits, words in WORD.items():
-        if all(gap % 2**bits == 0 for gap in gaps):
-            return WRAPPED.format(words)
+    fits = [words for bits, words in WORD.items() if all(gap % 2**bits == 0 for gap in gaps)]
+    if fits:
+        return WRAPPED.format(fits[-1])
     large = [abs(gap) <= 1e-5 * abs(int(b)) for gap, b in zip(gaps, expected.ravel()[(came != expected).ravel()].tolist())]
     return LAST_DIGITS if all(large) and np.abs(expected).max() > 1e6 else ""
 

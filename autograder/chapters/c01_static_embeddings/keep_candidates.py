@@ -69,10 +69,55 @@ def upside_down(counts: Tensor, threshold: float) -> Tensor:
     return (shares(counts) / threshold).sqrt().clamp(max=1)
 
 
+def minus_seven(counts: Tensor, threshold: float) -> Tensor:
+    """Nonsense: no probability at all."""
+    return torch.full(counts.shape, -7.0)
+
+
+def one_is_right(counts: Tensor, threshold: float) -> Tensor:
+    """Nonsense but for one word, the most frequent."""
+    return torch.where(torch.arange(len(counts)) == counts.argmax(), root(counts, threshold), -7.0)
+
+
+def falling(counts: Tensor, threshold: float) -> Tensor:
+    """Probabilities that only fall with the share."""
+    return 1 - shares(counts) / 2
+
+
+def nearly(counts: Tensor, threshold: float) -> Tensor:
+    """Every answer too small by 0.01."""
+    return root(counts, threshold) - 0.01
+
+
+def all_ones(counts: Tensor, threshold: float) -> Tensor:
+    """Every word is always kept."""
+    return torch.ones(counts.shape)
+
+
 RIGHT: list[Candidate] = [root, exponential]
 WRONG: dict[str, list[Candidate]] = {
     "formula": [without_root, released_program],
     "shares": [raw_counts, share_of_largest],
     "limit": [no_limit, rare_never],
     "keep-or-drop": [discard, upside_down],
+}
+# What a test lacks that lets such a function through, the most absurd first.
+PROBES: dict[str, Candidate] = {
+    "Your test accepts a function that answers -7 for every word: it never complains, or never looks at the numbers. Is there an "
+    "`assert` that is reached, outside of `try`, without parentheses round condition and text, that compares with numbers of "
+    "your own?": minus_seven,
+    "Your test accepts a function that is right for the most frequent word and answers -7 for all others: compare every word, "
+    "with `all` and not with `any`.": one_is_right,
+    "Your test accepts 1 - f / 2: it looks at the range or the order of the answers, not at their numbers.": falling,
+    "Your test accepts a function that answers 1 for every word: all its words are below the threshold, or at it.": all_ones,
+    "Your test accepts a function whose answers are all too small by 0.01: its tolerance is too wide.": nearly,
+}
+# What a test takes for right that rejects a right function.
+MISTAKEN: dict[str, Candidate] = {
+    "It accepts the probability of dropping a word: 1 minus what was asked for.": discard,
+    "It accepts a fraction that is upside down, f / t.": upside_down,
+    "It accepts t / f without the square root.": without_root,
+    "It accepts the formula of the released C program, which adds t / f to the root.": released_program,
+    "It accepts counts in the place of shares.": raw_counts,
+    "It accepts probabilities above 1.": no_limit,
 }

@@ -16,13 +16,18 @@ def right_weight(number: torch.Tensor, x_max: float = 100.0, alpha: float = 0.75
 @glove_weight.stage("growth", points=1)
 def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     rows = whole(rng, 2, 4)
+    rule = "Below x_max a count x should weigh (x / x_max) ** alpha, by default (x / 100) ** 0.75."
     for shape in ((rows, rows + 1), (rows,), (2, 1, 3), (1, 1)):
-        number = uniform(rng, 1, 90, *shape)
-        expect(student.glove_weight(number), given=f"counts of shape {shape}").equals(
-            right_weight(number), cause="Below x_max a count x should weigh (x / x_max) ** alpha, by default "
-                                        "(x / 100) ** 0.75.")
+        number = counts(rng, 1, 90, *shape).float()
+        expect(student.glove_weight(number), given=f"counts of shape {shape}").equals(right_weight(number), cause=rule)
+    number = torch.tensor([0.5, 1.5, 2.75, 40.25])
+    expect(student.glove_weight(number), given="counts that are no whole numbers").equals(
+        right_weight(number), cause=f"{rule} Counts may be fractions: cut to whole numbers they give other weights.")
     for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0])):
         expect(student.glove_weight(number)).equals(right_weight(number), cause="A count of 0 should weigh nothing.")
+    expect(student.glove_weight(number, 100.0, 0.1), given="alpha 0.1").equals(
+        right_weight(number, 100.0, 0.1), cause="A count of 0 should weigh 0 for every alpha. A small number in its place weighs "
+                                                "a lot when alpha is small.")
 
 
 @glove_weight.stage("limit", points=1)
@@ -33,20 +38,25 @@ def test_from_the_maximum_on_the_weight_is_one(student, rng):
         expect(weight[:5], "The weight of counts of 100 and more").equals(
             torch.ones(5), cause="From x_max on every count should weigh exactly 1, not more and not less.")
         expect(bool((weight[5:] < 0.9).all())).is_true(cause="Counts below x_max should weigh less than 1.")
+    expect(student.glove_weight(torch.tensor([5_000_000_000, 70_000, 100])), given="counts up to five billion").equals(
+        torch.ones(3), cause="From x_max on every count should weigh exactly 1. These need more than 32 bits.")
 
 
 @glove_weight.stage("arguments", points=1)
 def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(student, rng):
-    for dtype, size in ((torch.int64, 6), (torch.int32, 5), (torch.float64, 3)):
+    for dtype, size in ((torch.float32, 4), (torch.int64, 6), (torch.int32, 5), (torch.float64, 3)):
         number = counts(rng, 1, 9, size).to(dtype)
         x_max, alpha = float(whole(rng, 12, 30)), float(uniform(rng, 0.3, 0.6))
         expect(student.glove_weight(number, x_max, alpha), given=f"x_max {x_max:g}, alpha {alpha:.3g}, {dtype}").equals(
             right_weight(number, x_max, alpha),
-            cause="The arguments x_max and alpha are not what the weight is made with, or counts of another type are not "
-                  "turned into float32.")
+            cause="The weight should be made with the arguments x_max and alpha, in that order, in place of 100 and 0.75."
+            if dtype == torch.float32 else "Counts of another type should give the same weights as floats.")
     number, x_max, alpha = counts(rng, 1, 40, 7), 20.0, 1.5
     expect(student.glove_weight(number, x_max, alpha), given="x_max 20, alpha 1.5").equals(
         right_weight(number, x_max, alpha), cause="The limit of 1 should begin at the argument x_max, whatever alpha is.")
+    number = torch.tensor([0.25, 1.0, 2.25, 2.5, 3.0])
+    expect(student.glove_weight(number, 2.5, 0.5), given="x_max 2.5, alpha 0.5").equals(
+        right_weight(number, 2.5, 0.5), cause="x_max may be a fraction, such as 2.5, and should be used as it is.")
 
 
 analogy = exercise("01.analogy", function="analogy", points=5, see="01-static-embeddings/judging#analogies",
@@ -83,78 +93,93 @@ def rolled(matrix: torch.Tensor, question: tuple, answer: int) -> tuple[torch.Te
     return matrix.roll(1, dims=0), tuple(moved[:3]), moved[3]
 
 
+def ask_analogy(student, asked: tuple, cause: str, given: str = "") -> None:
+    """Put a question twice, the second time with all rows moved on by one; a word of the question is told by its letter."""
+    for matrix, question, answer in (asked, rolled(*asked)):
+        came = expect(student.analogy(matrix, *question), given=given).is_a(int)
+        for letter, row in zip("abc", question):
+            if came == row:
+                cause = f"Your answer is `{letter}`, a word of the question. All three are left out, whatever the scores. {cause}"
+        expect(came, given=given).equals(answer, cause=cause)
+
+
 @analogy.stage("direction", points=2)
 def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
     for dim in (12, whole(rng, 8, 11)):
-        asked = planted(rng, dim)
-        for matrix, question, answer in (asked, rolled(*asked)):
-            expect(student.analogy(matrix, *question)).equals(
-                answer, cause="The target should be b - a + c: the step from a to b, taken from c.")
-    for _ in range(4):
-        basis = torch.linalg.qr(normal(rng, 14, 14))[0]
-        target = unit((basis[1] - basis[0] + basis[2])[None])[0]
-        others, best = unit(0.7 * target + 0.7 * basis[3:11]), unit(0.70005 * target[None] + 0.7 * basis[11:12])
-        matrix, question, answer = shuffled(rng, torch.cat([basis[:3], best, others]))
-        expect(student.analogy(matrix, *question), given="words whose scores differ in the fifth digit").equals(
-            answer, cause="The best score should win, also by a little: compute in float32.")
+        ask_analogy(student, planted(rng, dim), "The answer should be the row whose dot product with b - a + c is largest: the "
+                                                "step from a to b, taken from c. All rows have length 1 here.")
 
 
 @analogy.stage("question-words", points=1)
 def test_the_words_of_the_question_are_never_the_answer(student, rng):
-    for angles, cause in (((0.0, 40.0, 15.0), "b"), ((0.0, 15.0, 40.0), "c"), ((0.0, -20.0, 20.0), "a")):
+    for angles in ((0.0, 40.0, 15.0), (0.0, 15.0, 40.0), (0.0, -20.0, 20.0)):     # the best score has b, c, a
         turn = torch.deg2rad(torch.tensor([*angles, 90.0, 100.0, 180.0]) + float(uniform(rng, 0, 360)))
-        asked = shuffled(rng, torch.stack([turn.cos(), turn.sin()], 1))
-        for matrix, question, answer in (asked, rolled(*asked)):
-            expect(student.analogy(matrix, *question)).equals(
-                answer, cause=f"Here the word `{cause}` of the question has the best score, and must not be the answer. "
-                              f"All three are left out.")
-    smallest = shuffled(rng, torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]]))
-    for matrix, question, answer in (smallest, rolled(*smallest)):
-        expect(student.analogy(matrix, *question), given="a vocabulary of 4 words").equals(
-            answer, cause="With 4 words there is only one that the question does not use.")
-    matrix, question, answer = shuffled(rng, torch.tensor([[1.0], [2.0], [3.0], [5.0], [-1.0]]))
-    expect(student.analogy(matrix, *question), given="vectors of one number").equals(
-        answer, cause="Vectors may have one number only; then each row has the cosine 1 or -1.")
+        ask_analogy(student, shuffled(rng, torch.stack([turn.cos(), turn.sin()], 1)),
+                    "The best of the other words should be the answer, by its score as it stands.")
+    smallest = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]])
+    ask_analogy(student, shuffled(rng, smallest), "With 4 words there is only one that the question does not use.",
+                "a vocabulary of 4 words")
+    for a, b, c, best, other in (((0.0, 1.0), (0.6, 0.8), (0.8, 0.6), (0.6, -0.8), (-1.0, 0.0)),
+                                 ((0.0, 1.0), (0.6, 0.8), (0.8, 0.6), (-0.6, 0.8), (-1.0, 0.0)),
+                                 ((-0.96, 0.28), (0.96, 0.28), (0.96, -0.28), (-0.8, -0.6), (-1.0, 0.0))):
+        ask_analogy(student, shuffled(rng, torch.tensor([a, b, c, best, other])),
+                    "The largest score should win, also where scores are negative, down to -3: the words of the question are left "
+                    "out and not given 0 or -1, a search does not start at 0, and no absolute value is taken.",
+                    "other words with negative scores")
+    ask_analogy(student, shuffled(rng, torch.tensor([[1.0], [2.0], [3.0], [5.0], [-1.0]])),
+                "Vectors may have one number only; then each row has the cosine 1 or -1.", "vectors of one number")
 
 
-def answered(student, matrix: torch.Tensor, question: tuple) -> int:
-    """The student's answer, after it was made sure that it is a row of the matrix and not a word of the question."""
-    answer = expect(student.analogy(matrix, *question)).is_a(int)
-    expect(answer in set(range(len(matrix))) - set(question)).is_true(
-        cause="The answer should be the number of a row, and not a word of the question.", detail=f"It is {answer}.")
-    return answer
+def scaled(rng: torch.Generator, lengths: dict[str, float]) -> tuple[torch.Tensor, tuple[int, int, int], int]:
+    """A planted question in which rows have other lengths: of "a", "b", "c", the "answer", the "near" rows, the "rest"."""
+    matrix, question, answer = planted(rng, 12)
+    scores = matrix @ (matrix[question[1]] - matrix[question[0]] + matrix[question[2]])
+    scores[[*question, answer]] = -1
+    scale = torch.full((len(matrix), 1), lengths.get("rest", 1.0))
+    scale[scores > 0.5] = lengths.get("near", 1.0)
+    for name, row in zip(("a", "b", "c", "answer"), (*question, answer)):
+        scale[row] = lengths.get(name, 1.0)
+    return matrix * scale, question, answer
 
 
-@analogy.stage("lengths", points=1, after="direction")
+@analogy.stage("lengths", points=1)
 def test_the_length_of_a_vector_plays_no_part(student, rng):
-    for unit_of_length in (1.0, 1e-4):
-        matrix, question, best = planted(rng, whole(rng, 11, 13))
-        answer = answered(student, matrix, question)
-        scale = uniform(rng, 0.2, 0.4, len(matrix), 1) * unit_of_length
-        others = [row for row in range(len(matrix)) if row not in (*question, answer, best)]
-        scale[question[0]], scale[answer], scale[others[:4]] = 30 * unit_of_length, 0.1 * unit_of_length, 50.0
-        scaled, moved, answer = rolled(matrix * scale, question, answer)
-        expect(student.analogy(scaled, *moved), given=f"rows of a length down to {0.1 * unit_of_length:g}").equals(
-            answer, cause="The answer changes when rows get longer or shorter. Every row should get length 1 first, "
-                          "those of the question too.")
+    for lengths, given, cause in (
+            ({"near": 50.0, "rest": 3.0}, "long rows among the other words",
+             "Long rows among the other words should not win: every row gets length 1 before the scores."),
+            ({"a": 30.0, "b": 3.0, "c": 1.5}, "a long row a in the question",
+             "The rows of the question should get length 1 before they are added, or the longest of them decides."),
+            ({"near": 0.5, "answer": 0.02, "rest": 0.1}, "rows shorter than 1",
+             "Rows shorter than 1 should get length 1 too: a floor at 1, or a number added to each length, leaves them short."),
+            ({"a": 30e-4, "b": 1e-4, "c": 2e-4, "near": 50e-4, "answer": 1e-5, "rest": 1e-4}, "rows of a length down to 1e-5",
+             "Rows of a tiny length should get length 1 too: a floor or a number added to a length must be far smaller.")):
+        ask_analogy(student, scaled(rng, lengths), cause, given)
+    for _ in range(4):
+        basis = torch.linalg.qr(normal(rng, 14, 14))[0]
+        target = unit((basis[1] - basis[0] + basis[2])[None])[0]
+        others, best = unit(0.7 * target + 0.7 * basis[3:11]), unit(0.70005 * target[None] + 0.7 * basis[11:12])
+        ask_analogy(student, shuffled(rng, torch.cat([basis[:3], best, others])),
+                    "Scores that differ in the fifth digit are different, and the larger one should win: rounded scores, half "
+                    "precision, or another length than the root of the sum of squares changes the order.",
+                    "words whose scores differ in the fifth digit")
 
 
-@analogy.stage("zero-row", points=0.5, after="direction")
-def test_a_row_of_zeros_is_no_answer_and_no_nan(student, rng):
-    matrix, question, _ = planted(rng)
-    answer = answered(student, matrix, question)
-    with_zeros = torch.cat([torch.zeros(1, matrix.shape[1]), matrix])
-    expect(student.analogy(with_zeros, *(row + 1 for row in question))).equals(
-        answer + 1, cause="A row of zeros changes the answer. 0 / 0 is NaN, which wins every argmax; the cosine of a "
-                          "zero row should be 0.")
+@analogy.stage("zero-row", points=0.5)
+def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
+    matrix, question, answer = planted(rng)
+    asked = torch.cat([torch.zeros(1, matrix.shape[1]), matrix]), tuple(row + 1 for row in question), answer + 1
+    ask_analogy(student, asked, "A row of zeros changes the answer. 0 / 0 is NaN, which wins every argmax; the cosine of a "
+                                "zero row should be 0.", "a row of zeros among the other words")
     basis = torch.linalg.qr(normal(rng, 9, 9))[0]
     for left_out in (0, 2):
         rows = torch.stack([*basis[:3], unit((basis[1] + basis[2] - basis[0] + (1 if left_out == 0 else -1) * basis[
             left_out])[None])[0], *basis[3:]])
         rows[left_out] = 0.0                    # a or c is a word without a vector: it adds nothing to the target
-        asked = shuffled(rng, rows)
-        expect(student.analogy(*asked[:1], *asked[1]), given="a row of zeros among the words of the question").equals(
-            asked[2], cause="A row of zeros in the question should add nothing to the target, and must not give NaN.")
+        ask_analogy(student, shuffled(rng, rows), "A row of zeros in the question should add nothing to the target, and must "
+                                                  "not give NaN.", "a row of zeros among the words of the question")
+    best = torch.tensor([[0.0, 1.0], [0.6, 0.8], [0.8, 0.6], [0.0, 0.0], [-0.6, -0.8], [-1.0, 0.0]])
+    ask_analogy(student, shuffled(rng, best), "Where all other scores are negative, a row of zeros, with score 0, should be the "
+                                              "answer: it is a word like any other.", "a row of zeros that has the best score")
 
 
 @analogy.stage("ties", points=0.5)

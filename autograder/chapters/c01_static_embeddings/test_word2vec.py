@@ -2,7 +2,7 @@
 import torch
 from torch.nn.functional import softplus
 
-from autograder.chapters.c01_static_embeddings.keep_candidates import RIGHT, WRONG
+from autograder.chapters.c01_static_embeddings.keep_candidates import MISTAKEN, PROBES, RIGHT, WRONG
 from autograder.checks.draws import counts, distinct, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect, expect_catches
 
@@ -14,20 +14,29 @@ keep_probability = exercise("01.keep_probability", function="keep_probability", 
 
 
 def frequent_words(rng: torch.Generator) -> tuple[torch.Tensor, float]:
-    """Counts of 4 to 7 words, and a threshold below the share of each."""
+    """Counts of 4 to 7 words, neither rising nor falling, and a threshold below the share of each."""
     words = whole(rng, 4, 7)
-    return counts(rng, 50, 500, words), 0.05 / words
+    rising = counts(rng, 50, 70, words) + 60 * torch.arange(words)
+    return rising.roll(2), 0.05 / words
 
 
 @keep_probability.stage("formula", points=1)
 def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, rng):
     number, threshold = frequent_words(rng)
-    more = counts(rng, 50_000, 60_000_000, 8)
-    for given, t in ((number, threshold), (more.float(), 1e-5), (number.double(), threshold / 2), (number[:1], 0.25)):
+    rule = "A word above the threshold should be kept with probability sqrt(t / f), f its count divided by the sum of all."
+    large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
+    tiny = torch.tensor([60_000_000, 2, 40])
+    for given, t, cause in (
+            (number, threshold, rule), (number.double(), threshold / 2, rule), (number[:1], 0.25, rule),
+            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions: cut to whole numbers they give other "
+                                                         "shares."),
+            (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
+            (large.float(), 1e-5, rule),
+            (tiny, 1e-8, f"{rule} A share may be as small as one in ten millions, and so may t: a floor or a small number added "
+                         "to the share changes the answer.")):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
         expect(student.keep_probability(given, t), given=f"{len(given)} counts of dtype {given.dtype}, t = {t:.3g}").equals(
-            right, cause="A word above the threshold should be kept with probability sqrt(t / f), f its count divided by "
-                         "the sum of all.")
+            right, cause=cause)
 
 
 @keep_probability.stage("limit", points=1)
@@ -49,7 +58,7 @@ def test_a_rare_word_is_always_kept(student, rng):
 def test_a_word_with_count_zero_gets_probability_one(student, rng):
     for dtype in (torch.int64, torch.float32):
         number, threshold = frequent_words(rng)
-        place = whole(rng, 0, len(number) - 1)
+        place = whole(rng, 1, len(number) - 2)
         number[place] = 0
         keep = expect(student.keep_probability(number.to(dtype), threshold)).is_tensor(
             shape=tuple(number.shape), dtype=torch.float32)
@@ -63,31 +72,33 @@ writing_a_test = exercise("01.test_keep", function="test_keep", points=4, kind="
                           withhold=SKIPGRAM)
 
 
+def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
+    """Show the student's test the right functions and both wrong ones of a kind."""
+    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN)
+
+
 @writing_a_test.stage("formula", points=1)
 def test_a_test_stops_a_wrong_formula(student, rng):
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG["formula"], rng=rng,
-                   cause="A wrong formula passes your test: compare a frequent word with a number worked out by hand.")
+    ask_test(student, "formula", rng, "A wrong formula passes your test: compare a frequent word with a number worked out by "
+                                      "hand.")
 
 
 @writing_a_test.stage("shares", points=1)
 def test_a_test_stops_wrong_shares(student, rng):
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG["shares"], rng=rng,
-                   cause="Wrong shares pass your test: use counts that do not sum to 1, none of them close to the "
-                         "whole text.")
+    ask_test(student, "shares", rng, "Wrong shares pass your test: use counts that do not sum to 1, none of them close to the "
+                                     "whole text.")
 
 
 @writing_a_test.stage("limit", points=1)
 def test_a_test_stops_a_wrong_limit(student, rng):
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG["limit"], rng=rng,
-                   cause="A wrong limit passes your test: is there a word well below the threshold, and do you ask "
-                         "for exactly 1?")
+    ask_test(student, "limit", rng, "A wrong limit passes your test: is there a word well below the threshold, and do you ask "
+                                    "for exactly 1?")
 
 
 @writing_a_test.stage("keep-or-drop", points=1)
 def test_a_test_stops_confusing_keep_and_drop(student, rng):
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG["keep-or-drop"], rng=rng,
-                   cause="A function that drops what it should keep passes your test: ask for the numbers, not only "
-                         "for a range.")
+    ask_test(student, "keep-or-drop", rng, "A function that drops what it should keep passes your test: ask for the numbers, "
+                                           "not only for a range.")
 
 
 noise_distribution = exercise("01.noise_distribution", function="noise_distribution", points=3,
@@ -96,8 +107,8 @@ noise_distribution = exercise("01.noise_distribution", function="noise_distribut
 
 @noise_distribution.stage("lottery", points=1)
 def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
-    for few in (1, whole(rng, 3, 7)):
-        number = torch.cat([counts(rng, 200, 900, few), counts(rng, 9, 90, 1), torch.zeros(1, dtype=torch.int64)])
+    for drawn in ([900, 400, 200], counts(rng, 200, 900, 1), counts(rng, 200, 900, whole(rng, 3, 7))):
+        number = torch.cat([torch.as_tensor(drawn), counts(rng, 9, 90, 1), torch.zeros(1, dtype=torch.int64)])
         noise = expect(student.noise_distribution(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
         expect(noise.sum(), "The sum of the probabilities").close(
             torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1: divide by the sum of the counts "
@@ -116,12 +127,16 @@ def bent(number: torch.Tensor, power: float) -> torch.Tensor:
 
 @noise_distribution.stage("three-quarters", points=1)
 def test_the_default_power_is_three_quarters(student, rng):
-    number = uniform(rng, 1, 900, whole(rng, 4, 8))
-    for given in (number, number.double()[:3], counts(rng, 1, 60_000_000, 9), number[:1]):
+    number = counts(rng, 1, 900, whole(rng, 4, 8))
+    rule = "Without a second argument the chance of a word should grow with its count to the power 0.75."
+    large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
+    for given, cause in (
+            (number, rule), (number[:1], rule), (number.double()[:3], rule),
+            (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers they give other "
+                                                         "chances."),
+            (large, f"{rule} Here counts and their sum need more than 32 bits.")):
         noise = expect(student.noise_distribution(given)).is_tensor(shape=tuple(given.shape), dtype=torch.float32)
-        expect(noise / noise.sum(), "Your answer, divided by its sum,").equals(
-            bent(given, 0.75), cause="Without a second argument the chance of a word should grow with its count to the "
-                                     "power 0.75.")
+        expect(noise / noise.sum(), "Your answer, divided by its sum,").equals(bent(given, 0.75), cause=cause)
 
 
 @noise_distribution.stage("argument", points=1)
@@ -166,6 +181,8 @@ def test_a_true_context_should_score_high(student, rng):
         for context in (center * 1.5, center * -0.5):
             ask_loss(student, (center, context, nothing), "The true context should cost -log sigmoid(v . u), with this "
                                                           "sign: the higher the score, the lower the loss.")
+    parts = torch.tensor([[12 / 7]]), torch.tensor([[-23 / 9]]), torch.zeros(1, 1, 1)     # half precision errs by 0.0004
+    ask_loss(student, parts, "The true context should cost -log sigmoid(v . u), to float32's digits.")
 
 
 @sgns_loss.stage("negatives", points=1)
@@ -186,14 +203,15 @@ def batches(rng: torch.Generator) -> list[tuple]:
 @sgns_loss.stage("every-pair", points=0.5, after="true-context", at_most=0.5)
 def test_every_pair_of_a_batch_takes_part(student, rng):
     for center, context, negatives in batches(rng):
-        before = expect(student.sgns_loss(center, context, negatives), "Your loss of a batch").is_tensor(
+        nothing = torch.zeros_like(negatives)
+        before = expect(student.sgns_loss(center, context, nothing), "Your loss of a batch").is_tensor(
             shape=(), dtype=torch.float32)
         for pair in range(len(center)):
             changed = context.clone()
             changed[pair] = -3 * center[pair] / center[pair].norm() ** 2
-            after = expect(student.sgns_loss(center, changed, negatives), "Your loss of a batch").is_tensor(
+            after = expect(student.sgns_loss(center, changed, nothing), "Your loss of a batch").is_tensor(
                 shape=(), dtype=torch.float32)
-            moved = true_loss(center, changed, negatives) - true_loss(center, context, negatives)
+            moved = true_loss(center, changed, nothing) - true_loss(center, context, nothing)
             expect(bool((after - before).abs() > 0.3 * moved.abs())).is_true(
                 cause="The loss of a batch of several pairs should change when any one of its pairs does.")
 
@@ -209,15 +227,27 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
                                                       "one by one.")
 
 
+ONE_STEP = ("At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
+            "1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid or softplus.")
+LIMITED = ("A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a logarithm, or a "
+           "clamp, limits the cost.")
+NOT_ZERO = "A large score of the right sign should cost nearly nothing."
+
+
 @sgns_loss.stage("large-scores", points=1)
 def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
-    for score in (whole(rng, 90, 120), whole(rng, 200, 400)):
+    for score in (20, 95, 300, whole(rng, 150, 400)):
         center = torch.tensor([[1.0, 0.0]])
         for context, negative in ((-score, 0.0), (score, 0.0), (0.0, score), (0.0, -score)):
             parts = center, torch.tensor([[context, 0.0]]), torch.tensor([[[negative, 0.0]]])
-            ask_loss(student, parts, "A score of a few hundred should cost about that number, or nothing, depending on its "
-                                     "sign. In float32 the sigmoid of such a score is exactly 0 or 1, and exp of it is "
-                                     "infinite: take log-sigmoid in one step.")
+            loss = expect(student.sgns_loss(*parts), "Your loss").is_tensor(shape=(), dtype=torch.float32)
+            limited = bool(loss < true_loss(*parts) * 0.9999)
+            expect(loss, "Your loss").close(true_loss(*parts).float(), **LOSS, cause=ONE_STEP if not loss.isfinite() else
+                                            LIMITED if limited else NOT_ZERO)
+    center = torch.tensor([[400.0, 400.0]])
+    for last in (399.25, 400.75):                # products of 160,000, scores of 300 and -300
+        parts = center, torch.tensor([[400.0, -last]]), torch.zeros(1, 1, 2)
+        ask_loss(student, parts, "A score of 300 may be the sum of much larger products; half precision ends at 65,504.")
 
 
 sgns_gradients = exercise("01.sgns_gradients", function="sgns_gradients", points=5,
@@ -259,6 +289,10 @@ def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
 def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v.")
+    for score in (12.0, -12.0):
+        parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
+        ask_gradient(student, 1, parts, "A score of 12 leaves an error of nearly 0, a score of -12 one of nearly -1: scores "
+                                        "should not be cut before the sigmoid.")
 
 
 @sgns_gradients.stage("negatives", points=1)
@@ -319,13 +353,14 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
 
 @sgns_gradients.stage("large-scores", points=0.5)
 def test_large_scores_give_finite_gradients(student, rng):
-    for score in (whole(rng, 90, 120), whole(rng, 200, 400)):
+    for score in (95, 300, whole(rng, 150, 400)):
         center = torch.tensor([[1.0, 0.5]])
         for context, negative in ((-score, score), (score, -score)):
             parts = center, torch.tensor([[float(context), 0.0]]), torch.tensor([[[float(negative), 0.0]]])
             for which in range(3):
-                ask_gradient(student, which, parts, "At scores of a few hundred the gradients should be finite and right. "
-                                                    "exp of such a number is infinite in float32: use torch.sigmoid.")
+                ask_gradient(student, which, parts, "At scores of a few hundred the gradients should be finite and right: "
+                                                    "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
+                                                    "or 1, and its logarithm must not be needed.")
 
 
 cbow_scores = exercise("01.cbow_scores", function="cbow_scores", also=["wrong_line"], points=3, kind="find-line",
@@ -339,10 +374,16 @@ def test_the_wrong_line_is_named(student):
         cause="That line does what the statement says. Follow the row [1, -1] through the code, line by line.")
 
 
-def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, words: int, cause: str) -> None:
-    """Compare the scores of `rows` of word numbers, filled with -1 to `slots`; the first row's -1 may come first."""
+def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, words: int, cause: str,
+             zero: int | None = None) -> None:
+    """Compare the scores of `rows` of word numbers, filled with -1 to `slots`; the first row's -1 may come first.
+
+    zero: a word whose vector is all zeros.
+    """
     dim = whole(rng, 2, 5)
     inward, outward = normal(rng, words, dim), normal(rng, words, dim)
+    if zero is not None:
+        inward[zero] = 0.0
     padded = torch.tensor([row + [-1] * (slots - len(row)) for row in rows])
     padded[0] = padded[0].roll(1)
     right = torch.stack([inward[row].mean(0) for row in rows]) @ outward.T
@@ -354,10 +395,13 @@ def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, w
 def test_only_the_words_that_are_there_are_averaged(student, rng):
     words, slots = whole(rng, 6, 9), whole(rng, 4, 6)
     for number in (2, 1):
-        ask_cbow(student, rng, [distinct(rng, slots, words) for _ in range(number)], slots, words,
-                 "Rows without an empty slot came out right before the repair, and should still.")
+        ask_cbow(student, rng, [[0, *(one + 1 for one in distinct(rng, slots - 1, words - 1))] for _ in range(number)], slots,
+                 words, "Rows without an empty slot came out right before the repair, and should still: the average of all "
+                        "slots, compared with the output vectors.")
     rows = [distinct(rng, number, words) for number in (slots - 1, 2, 1)] + [[0, 0]]    # word 0 is a word, even twice
     for some in (rows, rows[2:3], rows[1:2], [[0]], [[words - 1, words - 1, 0], [words - 1]]):
         ask_cbow(student, rng, some, slots, words,
                  "The average should be over the words that are there: their sum divided by their number, row by row.")
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
+    ask_cbow(student, rng, [[1, 2], [1]], slots, words, "A word whose vector is all zeros is there all the same, and counts.",
+             zero=1)
