@@ -21,7 +21,6 @@ DIGITS = ("The numbers are nearly right, to two or three digits and no further. 
           "drawing by chance, or a small number added on the way does that.")
 LAST_DIGITS = ("Only the last digits of the number are wrong: float32 keeps 7 digits, which is too few for a number that "
                "large. Count in Python's integers or in int64.")
-ALMOST_ZERO = "The numbers are close to 0 and should be 0: rounding, or a small number added on the way, does that."
 WRAPPED = "The count wrapped round: it was kept in an integer type of {}, which is too small for it."
 CUT = "Fractions are lost: something is cut or rounded to whole numbers, by an integer type, int(), .long() or //."
 ORDER = "These are the right numbers in another order: each belongs to the place of its own input."
@@ -79,8 +78,8 @@ def _of_floats(came: np.ndarray, expected: np.ndarray) -> str:
     if whole and _wrapped(came, expected):
         return WRAPPED.format(_wrapped(came, expected))
     if not expected.any():
-        return ALMOST_ZERO if expected.size > 1 and np.abs(came).max() <= NEAR else ""
-    if not whole and np.allclose(came, np.round(came), 0, 1e-9) and np.abs(came - expected).max() < 1:
+        return ""
+    if not whole and any(np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
         return CUT
     if np.allclose(came, expected, NEAR, 0):
         return DIGITS
@@ -102,7 +101,7 @@ def _of_several(came: np.ndarray, expected: np.ndarray) -> str:
         return ORDER
     there = expected != 0
     factors = came[there] / expected[there]
-    if different and there.sum() > 1 and factors[0] and _fits(factors, np.full_like(factors, factors[0])) and not came[
+    if there.sum() > 1 and factors[0] and _fits(factors, np.full_like(factors, factors[0])) and not came[
             ~there].any():
         return FACTOR
     shifts = came - expected

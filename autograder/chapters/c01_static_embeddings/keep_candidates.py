@@ -108,7 +108,8 @@ PROBES: dict[str, Candidate] = {
     "your own?": minus_seven,
     "Your test accepts a function that is right for the most frequent word and answers -7 for all others: compare every word, "
     "with `all` and not with `any`.": one_is_right,
-    "Your test accepts 1 - f / 2: it looks at the range or the order of the answers, not at their numbers.": falling,
+    "Your test accepts 1 - f / 2: it looks at the range or the order of the answers and not at their numbers, or its tolerance "
+    "lets everything through.": falling,
     "Your test accepts a function that answers 1 for every word: all its words are below the threshold, or at it.": all_ones,
     "Your test accepts a function whose answers are all too small by 0.01: its tolerance is too wide.": nearly,
 }

@@ -161,7 +161,8 @@ def test_independent_words_score_zero(student, rng):
         expect(student.ppmi(table), given=f"a table of shape {(rows, columns)}").close(
             torch.zeros(rows, columns), **LOG,
             cause="Words that meet exactly as often as by chance should score 0: "
-                  "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table.")
+                  "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table, with nothing added to a count or "
+                  "to a ratio, and nothing rounded.")
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
         table = table * 1.9 / table[0, 0]

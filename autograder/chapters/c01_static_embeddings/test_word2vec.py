@@ -110,11 +110,11 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
     for drawn in ([900, 400, 200], counts(rng, 200, 900, 1), counts(rng, 200, 900, whole(rng, 3, 7))):
         number = torch.cat([torch.as_tensor(drawn), counts(rng, 9, 90, 1), torch.zeros(1, dtype=torch.int64)])
         noise = expect(student.noise_distribution(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
+        expect(noise[-1], "The probability of a word with count 0").equals(
+            torch.tensor(0.0), cause="A word with count 0 should never be drawn.")
         expect(noise.sum(), "The sum of the probabilities").close(
             torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1: divide by the sum of the counts "
                                                 "*after* they are raised to the power.")
-        expect(noise[-1], "The probability of a word with count 0").equals(
-            torch.tensor(0.0), cause="A word with count 0 should never be drawn.")
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
             cause="A word with a larger count should be drawn more often.")
 
@@ -288,7 +288,8 @@ def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
 @sgns_gradients.stage("context", points=1)
 def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
-        ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v.")
+        ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
+                                 "came: no other factor, no step taken before.")
     for score in (12.0, -12.0):
         parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
         ask_gradient(student, 1, parts, "A score of 12 leaves an error of nearly 0, a score of -12 one of nearly -1: scores "
@@ -375,17 +376,18 @@ def test_the_wrong_line_is_named(student):
 
 
 def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, words: int, cause: str,
-             zero: int | None = None) -> None:
-    """Compare the scores of `rows` of word numbers, filled with -1 to `slots`; the first row's -1 may come first.
+             zero: int | None = None, front: bool = False) -> None:
+    """Compare the scores of `rows` of word numbers, filled with -1 to `slots`.
 
-    zero: a word whose vector is all zeros.
+    zero: a word whose vector is all zeros. front: one -1 of the first row comes first.
     """
     dim = whole(rng, 2, 5)
     inward, outward = normal(rng, words, dim), normal(rng, words, dim)
     if zero is not None:
         inward[zero] = 0.0
     padded = torch.tensor([row + [-1] * (slots - len(row)) for row in rows])
-    padded[0] = padded[0].roll(1)
+    if front:
+        padded[0] = padded[0].roll(1)
     right = torch.stack([inward[row].mean(0) for row in rows]) @ outward.T
     expect(student.cbow_scores(inward, outward, padded), given=f"contexts {padded.tolist()}").close(
         right, rtol=1e-4, atol=1e-5, cause=cause)
@@ -393,15 +395,21 @@ def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, w
 
 @cbow_scores.stage("repaired", points=2)
 def test_only_the_words_that_are_there_are_averaged(student, rng):
-    words, slots = whole(rng, 6, 9), whole(rng, 4, 6)
-    for number in (2, 1):
-        ask_cbow(student, rng, [[0, *(one + 1 for one in distinct(rng, slots - 1, words - 1))] for _ in range(number)], slots,
-                 words, "Rows without an empty slot came out right before the repair, and should still: the average of all "
-                        "slots, compared with the output vectors.")
-    rows = [distinct(rng, number, words) for number in (slots - 1, 2, 1)] + [[0, 0]]    # word 0 is a word, even twice
-    for some in (rows, rows[2:3], rows[1:2], [[0]], [[words - 1, words - 1, 0], [words - 1]]):
-        ask_cbow(student, rng, some, slots, words,
-                 "The average should be over the words that are there: their sum divided by their number, row by row.")
+    words, slots = whole(rng, 6, 9), whole(rng, 4, 5)
+
+    def ask(rows: list[list[int]], cause: str, **more: object) -> None:
+        ask_cbow(student, rng, rows, slots, words, cause, **more)
+    full = [[1 + one for one in distinct(rng, slots, words - 1)] for _ in range(2)]
+    for rows in (full, full[:1]):
+        ask(rows, "Rows without an empty slot came out right before the repair, and should still: the average of all slots, "
+                  "compared with the output vectors by a dot product.")
+    ask([[0, *full[0][1:]]], "Word 0 is a word like any other; only -1 is an empty slot.")
+    pair, one = full[0][:2], full[1][:1]
+    rule = "The average should be over the words that are there: their sum divided by their number"
+    for rows in ([pair], [one], [[0]]):
+        ask(rows, f"{rule}.")
+    ask([pair], f"{rule}. Empty slots may come first.", front=True)
+    ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
+    ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
+    ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
-    ask_cbow(student, rng, [[1, 2], [1]], slots, words, "A word whose vector is all zeros is there all the same, and counts.",
-             zero=1)
