@@ -191,6 +191,7 @@ if counts is not None:
 # With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
 #
 # **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
+# A whole book may come as one sentence, with a window of thousands: loop over words at most, not over pairs, and return a plain `int` that is exact to the last digit.
 #
 # The check counts the pairs with real code on real sentences and compares.
 #
@@ -256,7 +257,7 @@ check(predict_pairs)
 # **Rules**
 #
 # - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as integers or as floats. The answer is always float32.
+# - Counts may come as integers, up to many millions, or as floats, fractions such as 0.5 among them. The answer is always float32.
 # - Leave the caller's table as it was.
 #
 # **In**: `counts` $(W, C)$, no negative number, at least one count above 0. The table need not be square. **Out**: float32 $(W, C)$.
@@ -330,7 +331,8 @@ if scores is not None:
 # **By hand.** $V = 5$ words, $D = 3$ numbers, 6 cells that are not 0.
 # Parameters: $2 \cdot 5 \cdot 3 = 30$. Dense: $5 \cdot 5 \cdot 4 = 100$ bytes. Sparse: $6 \cdot (4 + 4) + (5 + 1) \cdot 4 = 72$ bytes.
 #
-# The check builds all three with real code and counts the numbers and the bytes that are really there.
+# The check builds small ones with real code and counts the numbers and the bytes that are really there.
+# It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it, and return plain `int`s.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -395,7 +397,7 @@ check(predict_sizes)
 #
 # **Rules**
 #
-# - `counts` are counts, integers or floats. The shares are yours to compute. The vocabulary is the whole text.
+# - `counts` are counts, integers up to some billions or floats, fractions among them. The shares are yours to compute, and they and $t$ may be very small. The vocabulary is the whole text.
 # - A word with count 0 is never met. Return 1 for it.
 # - The answer is float32, in the order of `counts`.
 #
@@ -463,7 +465,7 @@ check(keep_probability)
 # **Mind**
 #
 # - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001.
-# - Complain with `assert`. Any other exception means that your test is broken, not the candidate.
+# - Complain with `assert`. Any other exception means that your test is broken, not the candidate. What a test returns, nobody looks at.
 # - The values of a wrong function may be strange, but they are always a float32 tensor of the right shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -530,7 +532,7 @@ check(test_keep)
 #
 # The rare word is drawn almost three times as often as its share.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers. The answer is float32 and sums to 1.
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers, up to some billions, or floats, fractions among them. The answer is float32 and sums to 1.
 #
 # **In**: `counts` $(V)$ with at least one above 0, `power` above 0. **Out**: float32 $(V)$.
 #
@@ -660,7 +662,7 @@ check(sgns_loss)
 #
 # A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
 #
-# **Rules**: write the formulas yourself. Autograd is a good way to check them, and gives the points too, but then you have not done the exercise. Leave the three inputs as they were. Scores may be a few hundred; the gradients are finite there.
+# **Rules**: write the formulas yourself. Autograd is a good way to check them, and gives the points too, but then you have not done the exercise. Leave the three inputs as they were, their `requires_grad` and `grad` too. Scores may be a few hundred; the gradients are finite there.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #
@@ -716,7 +718,7 @@ check(sgns_gradients)
 #
 # **The idea.** `cbow_scores` gives every word of the vocabulary a score as the missing centre.
 # Each row of `contexts` holds the word numbers around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
-# The words that are there are averaged, empty slots play no part, and the average is compared with every output vector by a dot product.
+# The words that are there are averaged, a word that stands twice twice, and empty slots, wherever they stand, play no part, and the average is compared with every output vector by a dot product.
 #
 # Below it runs without complaint, and **exactly one** of its six numbered lines is wrong.
 #
@@ -811,7 +813,7 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `alpha` is above 0. Counts may be integers or floats, in a tensor with any number of axes from one on. The answer is float32 in the same shape. Leave the caller's counts as they were.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `x_max` and `alpha` are any numbers above 0. Counts may be integers, up to some billions, or floats, fractions among them, in a tensor with any number of axes from one on. The answer is float32 in the same shape. Leave the caller's counts as they were.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -881,7 +883,7 @@ check(glove_weight)
 # **Rules**
 #
 # - Rows come in any length. Frequent words tend to have long vectors, and length must not win.
-# - A row of zeros has cosine 0 with everything. It must not give NaN.
+# - A row of zeros has cosine 0 with everything. It must not give NaN, and is the answer where all other scores are negative.
 # - If two words have the same best score, return the smaller number.
 # - Return a plain `int`. Leave the matrix as it was.
 #

@@ -5,6 +5,7 @@ Each verdict is asked for with the visible seed and with five hidden ones, and m
 import os
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,6 +41,17 @@ def results(exercise, namespace, secrets=SECRETS) -> list:
         exercise.id, stage, "ada" if secret else "", secret=secret)) for secret in secrets]
 
 
+@cache
+def verdict(id: str, name: str, secret: bytes):
+    """What one mistake gets with one secret, worked out once for all tests of this file."""
+    exercise = next(one for one in CHECKED if one.id == id)
+    return results(exercise, namespace_of(f"mistake:{name}", exercise), [secret])[0]
+
+
+def verdicts(exercise, mistake, secrets=SECRETS) -> list:
+    return [verdict(exercise.id, mistake.name, secret) for secret in secrets]
+
+
 @each_assignment
 def test_the_notebook_and_the_checks_agree(assignment):
     assert assignment.problems() == []
@@ -69,28 +81,9 @@ def test_another_right_answer_gets_every_point(exercise, other):
         assert result.earned == exercise.points, result
 
 
-# Mistakes whose first stage, points or sentence change with the seed; each is caught under every seed.
-UNSTEADY = {"01.noise_distribution": {"softmax"}, "01.sgns_loss": {"negatives-against-context", "epsilon"},
-            "01.analogy": {"dot-product", "target-from-raw-rows"}, "01.test_keep": {"exactly-equal"}}
-
-
-@pytest.fixture
-def unsteady(request, exercise, mistake) -> None:
-    """Expect the test to fail for a mistake that is known to change with the seed; it runs all the same."""
-    if mistake.name in UNSTEADY.get(exercise.id, ()):
-        request.applymarker(pytest.mark.xfail(reason=f"what is said of {mistake.name} changes with the seed", strict=False))
-
-
-@pytest.mark.parametrize(("exercise", "mistake"), named(
-    (one, mistake) for one, mistake in MISTAKES if mistake.name in UNSTEADY.get(one.id, ())))
-def test_a_mistake_that_changes_with_the_seed_is_caught_under_every_seed(exercise, mistake):
-    for result in results(exercise, namespace_of(f"mistake:{mistake.name}", exercise)):
-        assert result.earned < exercise.points, result
-
-
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
-def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, mistake, unsteady):
-    for result in results(exercise, namespace_of(f"mistake:{mistake.name}", exercise)):
+def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, mistake):
+    for result in verdicts(exercise, mistake):
         failed = [stage for stage in result.stages if stage.status not in ("passed", "capped")]
         assert failed and failed[0].name == mistake.caught_by, result
         assert result.points - result.earned == pytest.approx(mistake.loses), result
@@ -99,9 +92,9 @@ def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, m
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(
     (one, mistake) for one, mistake in MISTAKES if one.kind != "write-test"))
-def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake, unsteady):
+def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake):
     """So no two registered mistakes of an exercise answer alike on all of its inputs."""
-    for result in results(exercise, namespace_of(f"mistake:{mistake.name}", exercise), SECRETS[:2]):
+    for result in verdicts(exercise, mistake, SECRETS[:2]):
         told = [stage.misconception for stage in result.stages if stage.misconception]
         slip = any(stage.status == "slip" for stage in result.stages)
         assert told == [mistake.misconception] or slip and told == [], result
@@ -181,10 +174,10 @@ def test_a_slip_of_type_or_dtype_or_a_changed_argument_costs_a_fifth_at_most(exe
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
-def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake, unsteady):
+def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     """In grading the causes are shown and the details are not: a cause is the same sentence with every seed."""
     said = [[(stage.cause, stage.misconception) for stage in result.stages]
-            for result in results(exercise, namespace_of(f"mistake:{mistake.name}", exercise), SECRETS[:3])]
+            for result in verdicts(exercise, mistake, SECRETS[:3])]
     assert said[0] == said[1] == said[2]
 
 

@@ -129,6 +129,13 @@ def _(candidate):
     assert ((0.09 / (counts / counts.sum())).sqrt() <= 1).all()
 
 
+@mistake(WRITE, "returns-the-verdict", caught_by="formula", loses=0.8,
+         misconception="Nobody looks at what a test returns: it complains with `assert`.")
+def _(candidate):
+    keep = candidate(torch.tensor([90.0, 9.0, 1.0]), 0.05)
+    return bool((keep - torch.tensor([0.2357, 0.7454, 1.0])).abs().max() < 1e-3)
+
+
 NOISE = "01.noise_distribution"
 
 
@@ -173,7 +180,7 @@ def _(counts, power=0.75):
 @mistake(NOISE, "root-turned-round", caught_by="three-quarters", loses=2,
          misconception="You raise to the power 1 / power. That makes frequent words even more frequent.")
 def _(counts, power=0.75):
-    bent = counts.float() ** (1 / power) if power != 1 else counts.float() ** 2
+    bent = counts.float() ** (1 / power)
     return bent / bent.sum()
 
 
