@@ -61,7 +61,7 @@ def not_finite(came: np.ndarray, expected: np.ndarray, name: str) -> str:
 
 
 def _of_integers(came: np.ndarray, expected: np.ndarray) -> str:
-    if came.dtype.kind not in "iuf" or expected.dtype.kind not in "iu":
+    if came.dtype.kind not in "iuf" or expected.dtype.kind not in "iu" or not np.isfinite(came).all():
         return ""
     gaps = [int(a) - int(b) for a, b in zip(came.ravel().tolist(), expected.ravel().tolist()) if a != b]
     fits = [words for bits, words in WORD.items() if all(gap % 2**bits == 0 for gap in gaps)]

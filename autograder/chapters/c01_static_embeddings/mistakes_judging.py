@@ -76,14 +76,14 @@ def _best(scores, without=()):
     return int(scores.argmax())
 
 
-@mistake(ANALOGY, "a-minus-b", caught_by="direction", loses=4,
+@mistake(ANALOGY, "a-minus-b", caught_by="direction", loses=5,
          misconception="You take the step from b to a. The target is b - a + c.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     return _best(unit @ (unit[a] - unit[b] + unit[c]), (a, b, c))
 
 
-@mistake(ANALOGY, "a-plus-b", caught_by="direction", loses=4,
+@mistake(ANALOGY, "a-plus-b", caught_by="direction", loses=5,
          misconception="You compute a + b - c. The target is b - a + c.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -97,7 +97,7 @@ def _(matrix, a, b, c):
     return _best(unit @ (unit[b] + unit[c]), (a, b, c))
 
 
-@mistake(ANALOGY, "question-words-win", caught_by="question-words", loses=1,
+@mistake(ANALOGY, "question-words-win", caught_by="question-words", loses=1.5,
          misconception="You let the words of the question take part. The best score is then nearly always b or c "
                        "itself.")
 def _(matrix, a, b, c):
@@ -105,14 +105,14 @@ def _(matrix, a, b, c):
     return _best(unit @ (unit[b] - unit[a] + unit[c]))
 
 
-@mistake(ANALOGY, "only-c-left-out", caught_by="question-words", loses=1,
+@mistake(ANALOGY, "only-c-left-out", caught_by="question-words", loses=1.5,
          misconception="You leave out one word of the question. All three are left out: a, b and c.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)
     return _best(unit @ (unit[b] - unit[a] + unit[c]), (c,))
 
 
-@mistake(ANALOGY, "a-may-win", caught_by="question-words", loses=1,
+@mistake(ANALOGY, "a-may-win", caught_by="question-words", loses=1.5,
          misconception="You leave out b and c, but a may win too, when it lies between them.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)

@@ -1,10 +1,13 @@
 """What `expect` lets through, what it refuses, and how it says so."""
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from autograder.checks import slips
 from autograder.checks.expect import CheckFailed, expect
+from autograder.checks.values import cross
 
 
 class EqualsEverything:
@@ -101,11 +104,33 @@ def test_unequal_values_fail_with_a_sentence_and_not_with_another_error(value, e
 def test_integers_are_compared_exactly_even_where_a_difference_overflows(offset):
     # 5 - (-2**63) overflows to a negative number, which is below every tolerance.
     failed = failure(lambda: expect(torch.tensor([5 + offset])).equals(torch.tensor([5]), cause="no"))
-    assert failed.cause == "no"
+    assert failed.cause.endswith("no") and "expected 5" in failed.detail
 
 
 def test_integers_beyond_the_53_bits_of_a_float_are_told_apart():
-    assert failure(lambda: expect(torch.tensor(2**60 + 1)).equals(torch.tensor(2**60), cause="no")).cause == "no"
+    assert failure(lambda: expect(torch.tensor(2**60 + 1)).equals(torch.tensor(2**60), cause="no")).cause.endswith("no")
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    (lambda x: x.half().float(), "two or three digits"), (lambda x: -x, "minus the right answer"), (lambda x: x / 3, "one factor"),
+    (lambda x: x / math.log(2), "base 2"), (lambda x: x.trunc(), "Fractions are lost"), (lambda x: x.flip(0), "another order"),
+    (lambda x: x**2, "squares"), (lambda x: 1 - x, "1 minus"), (lambda x: x / 0, "holds infinity"), (lambda x: x * math.nan, "holds NaN")])
+def test_what_wrong_numbers_show_by_themselves_is_said_before_the_cause(wrong, said):
+    right = torch.tensor([0.3337, 1.2345, 2.7771, 5.1239])
+    cause = failure(lambda: expect(wrong(right)).equals(right, cause="The cause.")).cause
+    assert said.replace("one factor", "one and the same factor") in cause and cause.endswith("The cause.")
+
+
+def test_a_count_that_wrapped_round_names_the_bits_of_its_type():
+    said = failure(lambda: expect(5_000_000_000 - 2**32).equals(5_000_000_000, cause="no")).cause
+    assert "wrapped round" in said and "32 bits" in said
+
+
+def test_a_list_for_a_tuple_and_a_number_of_numpy_for_an_int_are_slips():
+    noted = slips.begin()
+    expect([1, 2]).unpacks(2)
+    expect(cross(np.int64(3))).equals(3, cause="no")
+    assert "a tuple was asked for" in noted[0] and "number of numpy (int64)" in noted[1]
 
 
 def test_close_uses_the_tolerance_that_is_stated():
