@@ -36,8 +36,16 @@ def whole(low: int, words: str) -> Kind:
 
 def number(words: str, holds: Callable[[float], bool]) -> Kind:
     """A finite number with a property; True is none."""
-    return Kind(words, lambda value: isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return Kind(words, lambda value: isinstance(value, Real) and not isinstance(value, bool) and _finite(value)
                 and holds(value))
+
+
+def _finite(value: Real) -> bool:
+    """Whether a float can hold it: a whole number of 400 digits is too large for one."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 Count = Annotated[int, whole(1, "int, 1 or more")]

@@ -7,7 +7,6 @@ et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1 slows s
 
 Not here: mixtures of experts, generating (see `generation`).
 """
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,7 +23,7 @@ from reference_impl.layers.joined import products
 from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
-from reference_impl.layers.settings import Count, Positive, Settings
+from reference_impl.layers.settings import Count, Positive, Settings, is_of
 from reference_impl.weights.families import llama
 from reference_impl.weights.pretrained import Pretrained
 
@@ -61,7 +60,8 @@ class LlamaConfig(Settings):
             raise ModelInputError(f"head_dim is {head_dim}: give an even number, rotary positions turn pairs")
         if self.rope_bands is not None:
             slowest, fastest, length = self.rope_bands
-            if not 0 < slowest < fastest < math.inf or not isinstance(length, int) or length < 1:
+            if not (is_of(slowest, Positive) and is_of(fastest, Positive) and slowest < fastest
+                    and is_of(length, Count) and length < 2 ** 31):
                 raise ModelInputError(f"rope_bands is {self.rope_bands}: give the rounds of the slow angles, more rounds of "
                                       "the fast ones, and the length that was trained on")
 

@@ -19,7 +19,7 @@ from reference_impl.tokenizers.encoding import Template
 from reference_impl.tokenizers.normalizers import bert_normalizer
 from reference_impl.tokenizers.pretokenizers import BERT, CL100K, GPT2
 from reference_impl.tokenizers.tokenizer import Tokenizer
-from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary, read_bytes
 from reference_impl.tokenizers.wordpiece import WordPiece
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS
 
@@ -126,6 +126,6 @@ def load_cl100k(path: str | Path) -> Tokenizer:
 
 def _text(path: str | Path) -> str:
     try:
-        return Path(path).read_bytes().decode()  # read_text would change line ends inside tokens
+        return read_bytes(path).decode()  # read_text would change line ends inside tokens
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}") from None

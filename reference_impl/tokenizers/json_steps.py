@@ -35,7 +35,7 @@ NUMBER = regex.compile(r"\p{N}")
 def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any:
     """What a part becomes, by the table of its kind."""
     type_ = data.get("type") if isinstance(data, dict) else None
-    if type_ not in readers:
+    if not isinstance(type_, str) or type_ not in readers:
         raise TokenizerError(f"the {kind} is {shown(data)}, and its type is not known here; known are "
                              f"{', '.join(sorted(readers))}")
     with Part(data, f"the {kind} {type_}") as part:
@@ -174,8 +174,6 @@ def _metaspace_decoder(part: Part) -> list[dec.Step]:
 
 def _strip_decoder(part: Part) -> list[dec.Step]:
     start, stop = part.take("start", int), part.take("stop", int)
-    if min(start, stop) < 0:
-        raise TokenizerError(f"{part.name} has start {start} and stop {stop}: they count characters")
     return [dec.stripped(sign(part, "content"), start, stop)]
 
 

@@ -2,25 +2,31 @@ r"""Expressions of tokenizer.json, written for Oniguruma in Ruby's manner, as th
 
 The two agree on what tokenizers use most: `\p{L}`, classes, look-ahead, possessive `++`. They differ in places where
 nothing warns: to Ruby `^` and `$` are ends of lines, `x{1,3}+` is a repeated `x{1,3}` (elsewhere: a possessive one),
-`[a[bc]]` is a class of three letters. So an expression is read sign by sign. What means the same is kept, what can be
-said otherwise
-is rewritten, and all else raises TokenizerError with the construct.
+`[a[bc]]` is a class of three letters; and which characters are letters is another table. So an expression is read sign by
+sign. What means the same is kept, what can be said otherwise is rewritten (classes become their characters, see
+`oniguruma_classes.py`), and all else raises TokenizerError with the construct.
 
     compiled(r"\p{N}{1,3}+$")     regex.compile(r"(?:\p{N}{1,3})+(?m:$)")
 
-But: which characters are letters is the library's own table of Unicode; see `pretokenizers.py`.
+But: `\X`, one sign as a reader sees it, is cut by the table of `regex`.
 """
 import regex
 
+from reference_impl.tokenizers.oniguruma_classes import CASED, members, plain
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 _GROUPS = ("(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:", "(?i)")
-_PROPERTY = regex.compile(r"\\[pP]\{\^?[A-Za-z_ ]+\}")
+_PROPERTY = regex.compile(r"\\([pP])\{(\^?)([A-Za-z_ -]+)\}")
+_CLASS_LETTER = regex.compile(r"\\[wWdD]")
 _HEX = regex.compile(r"\\(?:x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
-_POSIX = regex.compile(r"\[:\^?(?:alpha|digit|alnum|upper|lower|punct|space|xdigit|blank|cntrl):\]")
+_POSIX = regex.compile(r"\[:(\^?)(alpha|digit|alnum|upper|lower|punct|space|xdigit|cntrl|word|graph):\]")
+_SHORT = {"w": "word", "d": "nd"}
 _TIMES = regex.compile(r"\{(\d+)?(,?)(\d+)?\}")
-SAME_ESCAPES = "sSdDwWrntfvAbBX"
-"""Letters that mean the same after a backslash. Only the first eleven may stand in a class."""
+SAME_ESCAPES = "sSrntfvAX"
+"""Letters that mean the same after a backslash. Only the first seven may stand in a class."""
+_WORD = f"[{members('word')}]"
+_BOUNDS = {"b": f"(?-i:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
+           "B": f"(?-i:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"}
 
 
 def compiled(expression: str) -> regex.Pattern:
@@ -38,6 +44,7 @@ class _Translation:
         self.expression, self.place = expression, 0
         self.parts: list[str] = []
         self.starts: list[int] = []
+        self.ignores_case = [False]
         while self.place < len(expression):
             self._step()
         self.result = "".join(self.parts)
@@ -58,6 +65,7 @@ class _Translation:
             if not self.starts:
                 raise self._refuse("a ')' without its '('")
             start = self.starts.pop()
+            self.ignores_case.pop()
             self.place += 1
             self.parts[start:] = ["".join(self.parts[start:]) + ")"]
         elif sign in "^$":
@@ -73,11 +81,17 @@ class _Translation:
 
     def _escape(self, in_class: bool) -> str:
         following = self.expression[self.place + 1:self.place + 2]
-        if match := _PROPERTY.match(self.expression, self.place) or _HEX.match(self.expression, self.place):
+        if match := _PROPERTY.match(self.expression, self.place):
+            letter, turned, name = match.groups()
+            return self._members(match, plain(name), (letter == "P") != bool(turned), in_class)
+        if match := _HEX.match(self.expression, self.place):
             self.place = match.end()
-            code = next(filter(None, match.groups()), None)
-            return match.group() if code is None else regex.escape(chr(int(code, 16)))
+            return regex.escape(chr(int(next(filter(None, match.groups())), 16)))
+        if match := _CLASS_LETTER.match(self.expression, self.place):
+            return self._members(match, _SHORT[following.lower()], following.isupper(), in_class)
         self.place += 2
+        if following in _BOUNDS and not in_class:
+            return _BOUNDS[following]
         if not following:
             raise self._refuse("a single '\\'")
         if following == "h":
@@ -86,9 +100,17 @@ class _Translation:
             return r"\Z"
         if following in "123456789" and not in_class:
             return f"(?:\\{following})"
-        if following.isalnum() and following not in (SAME_ESCAPES[:11] if in_class else SAME_ESCAPES):
+        if following.isalnum() and following not in (SAME_ESCAPES[:7] if in_class else SAME_ESCAPES):
             raise self._refuse(f"'\\{following}'")
         return "\\" + following
+
+    def _members(self, match: regex.Match, name: str, negated: bool, in_class: bool) -> str:
+        """A class by its characters. Outside brackets the case of letters is of no account to Oniguruma."""
+        signs = members(name, negated, in_class)
+        if signs is None or in_class and self.ignores_case[-1] and name in CASED:
+            raise self._refuse(repr(match.group()) + (" in a class that ignores case" if signs is not None else ""))
+        self.place = match.end()
+        return signs if in_class else f"(?-i:[{signs}])"
 
     def _class(self) -> str:
         written = "["
@@ -102,8 +124,8 @@ class _Translation:
             if not rest:
                 raise self._refuse("a '[' without its ']'")
             if match := _POSIX.match(self.expression, self.place):
-                written += match.group()
-                self.place += len(match.group())
+                name = "posixpunct" if match.group(2) == "punct" else plain(match.group(2))
+                written += self._members(match, name, bool(match.group(1)), in_class=True)
             elif rest[0] == "[" and rest != "[^":  # a class in a class adds its signs
                 written += self._class()[1:-1]
             elif rest[0] == "[" or rest in ("&&", "--", "||", "~~"):
@@ -129,7 +151,9 @@ class _Translation:
         self.place += len(opening)
         if opening == "(?i)":
             self.parts.append(opening)
+            self.ignores_case[-1] = True
             return
+        self.ignores_case.append({"(?i:": True, "(?-i:": False}.get(opening, self.ignores_case[-1]))
         self.starts.append(len(self.parts))
         self.parts.append(opening)
 

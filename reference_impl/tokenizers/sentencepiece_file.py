@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reference_impl.tokenizers.vocabulary import TokenizerError
+from reference_impl.tokenizers.vocabulary import TokenizerError, read_bytes
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 UNIGRAM, BPE, WORD, CHAR = 1, 2, 3, 4
@@ -64,7 +64,7 @@ class SentencePieceFile:
 
 def load(path: str | Path) -> SentencePieceFile:
     """Read a `.model` file. TokenizerError says what is wrong with a file that is none, and where."""
-    data = Path(path).read_bytes()
+    data = read_bytes(path)
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, int | bytes] = {}
     normalizer: dict[int, int | bytes] = {}

@@ -19,6 +19,9 @@ _REQUIRED = object()
 _WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list",
           dict: "an object", type(None): "null"}
 
+WHOLE = 2 ** 64
+"""Whole numbers of a file count or name things, and are below this one (unsigned, 64 bits)."""
+
 
 class Part:
     """An object of a file. On leaving the `with` block, a field that was not asked for raises TokenizerError."""
@@ -51,6 +54,9 @@ class Part:
         if kinds and not (type(value) in kinds or float in kinds and type(value) is int):
             expected = " or ".join(_WORDS[kind] for kind in kinds)
             raise TokenizerError(f"{field!r} of {self.name} is {shown(value)}; {expected} is expected")
+        if int in kinds and type(value) is int and not 0 <= value < WHOLE:
+            raise TokenizerError(f"{field!r} of {self.name} is {shown(value)}; a whole number from 0 to {WHOLE - 1} is "
+                                 "expected")
         return value
 
     def only(self, field: str, *allowed: Any, default: Any = _REQUIRED) -> Any:

@@ -10,6 +10,7 @@ But: a character without a token, in a BPE model without an unknown token, is an
 it. Writing is in `tokenizer_json_writing.py`.
 """
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from reference_impl.tokenizers.json_steps import decoder, normalizer, read, word
 from reference_impl.tokenizers.strict import Part, shown
 from reference_impl.tokenizers.tokenizer import Model, Tokenizer, Use
 from reference_impl.tokenizers.tokenizer_json_writing import PRE_TOKENIZERS, save
-from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary, read_bytes
 from reference_impl.tokenizers.word_cuts import ToBytes, WordCuts
 from reference_impl.tokenizers.wordpiece import WordPiece
 
 __all__ = ["load", "save"]
 PADDING_NAMES = ("[PAD]", "<pad>", "<|pad|>")
 NULL = type(None)
+_SURROGATE = regex.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def load(path: str | Path, limits: bool = True) -> Tokenizer:
@@ -38,12 +40,26 @@ def load(path: str | Path, limits: bool = True) -> Tokenizer:
     What the file says of truncation and padding holds while `encode` is not told otherwise, as in `tokenizers`;
     `limits=False` leaves it out, as `transformers` does.
     """
+    written = read_bytes(path)
     try:
-        return _tokenizer(json.loads(Path(path).read_bytes(), object_pairs_hook=_once), limits)
+        return _tokenizer(_parsed(written), limits)
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
     except (ValueError, RecursionError, OverflowError) as error:
         raise TokenizerError(f"{path} can't be read: {error}") from error
+
+
+def _parsed(written: bytes) -> Any:
+    """The value of a JSON file, as strict as the format: Python also reads NaN, and halves of surrogate pairs."""
+    data = json.loads(written, object_pairs_hook=_once, parse_constant=_no_number)
+    if _SURROGATE.search(written) and (half := regex.search("[\ud800-\udfff]", json.dumps(data, ensure_ascii=False))):
+        raise TokenizerError(f"a text in it has {half.group()!r}, half of a surrogate pair, which is no character: write the "
+                             "character itself")
+    return data
+
+
+def _no_number(name: str) -> None:
+    raise TokenizerError(f"it has {name} where a number is expected: JSON has no such number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -100,7 +116,7 @@ def _tokens(model: dict, added: list[tuple[int, AddedToken]]) -> list[str]:
     vocab = model.get("vocab")
     if isinstance(vocab, list):
         if wrong := [entry for entry in vocab if not (isinstance(entry, list) and list(map(type, entry)) in (
-                [str, float], [str, int]))]:
+                [str, float], [str, int]) and math.isfinite(entry[1]))]:
             raise TokenizerError(f"the vocabulary holds {shown(wrong[0])}; a token and its score are expected")
         tokens = [token for token, _ in vocab]
     elif isinstance(vocab, dict) and all(type(id) is int for id in vocab.values()):
@@ -234,7 +250,10 @@ def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
 
 
 def _checked(token: str, id: int, part: Part, vocabulary: Vocabulary) -> str:
-    if vocabulary.id_of.get(token) != id or token in "AB":
+    if token in ("A", "B"):
+        raise TokenizerError(f"{part.name} adds the token {token!r}, and templates here call their texts A and B: give the "
+                             "special token another name")
+    if vocabulary.id_of.get(token) != id:
         raise TokenizerError(f"{part.name} adds {token!r} with the id {id}; in the vocabulary it is "
                              f"{vocabulary.id_of.get(token, 'not there')}")
     return token
@@ -279,8 +298,6 @@ def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) 
             cut = {"max_length": part.take("max_length", int), "stride": part.take("stride", int),
                    "truncation": names[part.only("strategy", *names)],
                    "side": part.only("direction", *map(str.capitalize, SIDES), default="Right").lower()}
-            if min(cut["max_length"], cut["stride"]) < 0:
-                raise TokenizerError(f"the truncation has the negative number {min(cut['max_length'], cut['stride'])}")
     if padding is not None:
         with Part(padding, "the padding") as part:
             strategy = part.take("strategy", str, dict)

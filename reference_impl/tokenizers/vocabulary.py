@@ -4,6 +4,7 @@ A vocabulary is a list: the id of a token is its place. Files and trainers must 
 tokens are refused here, once, for all of them.
 """
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 MAX_KNOWN_WORDS = 1_000_000
@@ -12,6 +13,14 @@ MAX_KNOWN_WORDS = 1_000_000
 
 class TokenizerError(ValueError):
     """A text, id, vocabulary or file does not fit the tokenizer. The message names both sides."""
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file's bytes. TokenizerError if there is none, or if it can't be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise TokenizerError(f"{path} can't be read ({error.strerror}): give the path of a tokenizer's file") from None
 
 
 class Piece(NamedTuple):

@@ -34,6 +34,8 @@ def parse(rope: Mapping[str, Any], kinds: tuple[str, ...], also: tuple[str, ...]
     if kind not in kinds:
         raise WeightsError(f"config.json scales rotary positions by {kind!r}: only {' or '.join(map(repr, kinds))} can be "
                            "read")
+    if rope.get("rope_theta", 1) is None:
+        raise WeightsError("config.json sets rope_theta of its rotary positions to null: give a number, or leave the key out")
     wanted = PARAMETERS[kind]
     given = {key: value for key, value in rope.items() if key not in ("rope_type", "type") and value is not None}
     if unknown := sorted(given.keys() - {"rope_theta", *wanted, *also}):

@@ -3,8 +3,10 @@ import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from reference_impl.tokenizers.oniguruma import compiled
+from reference_impl.tokenizers.oniguruma_classes import ranges
 from reference_impl.tokenizers.text_normalizers import spans
 from reference_impl.tokenizers.vocabulary import TokenizerError
+from tests.reference_impl.tokenizers.oniguruma_table import TEXT, taken
 
 TEXTS = ["Ab1 22,333 4444444! a\nb\r\n  c$", "don't DON'T \u017f stood\u2028x", "caf\u00e9 e\u0301 \u65e5\u672c\u3002ok (x|y)",
          "aabbab --[x]-- 0xFF", ""]
@@ -35,4 +37,30 @@ def test_an_expression_matches_what_it_matches_in_the_library(expression):
 ])
 def test_an_expression_that_may_mean_something_else_is_refused(expression, words):
     with pytest.raises(TokenizerError, match=words):
+        compiled(expression)
+
+
+@pytest.mark.parametrize("expression", [r"\w", r"[\W]", r"[\p{L}\d]", "[[:punct:]]", r"(?i)\p{Lu}"])
+def test_a_class_takes_what_it_takes_in_the_library_of_all_code_points(expression):
+    assert {ord(character) for character in compiled(expression).findall(TEXT)} == taken(expression)
+
+
+@pytest.mark.parametrize("name", ["word", "Cn", "Lu", "Han"])
+def test_the_table_of_classes_is_the_librarys(name):
+    assert {code for start, end in ranges(name.lower()) for code in range(start, end)} - {*range(0xD800, 0xE000)} == taken(
+        rf"\p{{{name}}}")
+
+
+def test_a_word_ends_where_it_ends_in_the_library():
+    text = "a\u00b2 \u00bd \u2153 a\u200db e\u0301x x_1"
+    for bound in (r"\b", r"\B"):
+        theirs = pre_tokenizers.Split(Regex(rf"{bound}."), "removed").pre_tokenize_str(text)
+        kept = "".join(character for i, character in enumerate(text)
+                       if i not in {span[0] for span in spans(compiled(rf"{bound}."), text)})
+        assert kept == "".join(part for part, _ in theirs)
+
+
+@pytest.mark.parametrize("expression", [r"\p{Nonsense}", r"(?i)[\p{Lu}]", "[[:print:]]"])
+def test_a_class_that_is_not_known_is_refused(expression):
+    with pytest.raises(TokenizerError, match="is not known here"):
         compiled(expression)
