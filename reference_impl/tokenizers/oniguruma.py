@@ -126,6 +126,8 @@ class _Translation:
             if match := _POSIX.match(self.expression, self.place):
                 name = "posixpunct" if match.group(2) == "punct" else plain(match.group(2))
                 written += self._members(match, name, bool(match.group(1)), in_class=True)
+            elif rest == "[:":
+                raise self._refuse("'[:' in a class")
             elif rest[0] == "[" and rest != "[^":  # a class in a class adds its signs
                 written += self._class()[1:-1]
             elif rest[0] == "[" or rest in ("&&", "--", "||", "~~"):
