@@ -22,7 +22,8 @@ TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "A"
 
 @pytest.mark.parametrize("changed, words", [
     *(({part: {"type": ["NFC"]}}, "its type is not known") for part in ("normalizer", "pre_tokenizer", "decoder",
-                                                                       "post_processor", "model")),
+                                                                       "post_processor")),
+    ({"model": {**BASE["model"], "type": ["WordLevel"]}}, "its type is not known"),
     ({"padding": {**PADDING, "strategy": {"Fixed": -3}}}, "'Fixed' .* is -3; a whole number from 0"),
     ({"padding": {**PADDING, "pad_to_multiple_of": -8}}, "is -8; a whole number from 0"),
     ({"pre_tokenizer": {"type": "FixedLength", "length": 10 ** 400}}, "'length' .* a whole number from 0"),
