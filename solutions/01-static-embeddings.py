@@ -257,7 +257,7 @@ check(predict_pairs)
 # **Rules**
 #
 # - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as integers, up to many millions, or as floats, fractions such as 0.5 among them. The answer is always float32.
+# - Counts may come as integers (int32 or int64), up to many millions, or as floats (float32 or float64), fractions such as 0.5 among them. The answer is always float32.
 # - Leave the caller's table as it was.
 #
 # **In**: `counts` $(W, C)$, no negative number, at least one count above 0. The table need not be square. **Out**: float32 $(W, C)$.
@@ -397,7 +397,7 @@ check(predict_sizes)
 #
 # **Rules**
 #
-# - `counts` are counts, integers up to some billions or floats, fractions among them. The shares are yours to compute, and they and $t$ may be very small. The vocabulary is the whole text.
+# - `counts` are counts, integers (int32 or int64) up to some billions or floats (float32 or float64), fractions among them. The shares are yours to compute, and they and $t$ may be very small. The vocabulary is the whole text.
 # - A word with count 0 is never met. Return 1 for it.
 # - The answer is float32, in the order of `counts`.
 #
@@ -532,7 +532,7 @@ check(test_keep)
 #
 # The rare word is drawn almost three times as often as its share.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers, up to some billions, or floats, fractions among them. The answer is float32 and sums to 1.
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers (int32 or int64), up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1.
 #
 # **In**: `counts` $(V)$ with at least one above 0, `power` above 0. **Out**: float32 $(V)$.
 #
@@ -813,7 +813,7 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `x_max` and `alpha` are any numbers above 0. Counts may be integers, up to some billions, or floats, fractions among them, in a tensor with any number of axes from one on. The answer is float32 in the same shape. Leave the caller's counts as they were.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `x_max` and `alpha` are any numbers above 0. Counts may be integers (int32 or int64), up to some billions, or floats (float32 or float64), fractions among them, in a tensor with any number of axes from one on. The answer is float32 in the same shape. Leave the caller's counts as they were.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -147,6 +147,9 @@ def test_the_power_can_be_chosen(student, rng):
             shape=tuple(number.shape), dtype=torch.float32)
         expect(noise / noise.sum(), "Your answer, divided by its sum,", given=f"power {power:.3g}").equals(
             bent(number, power), cause="The counts should be raised to the argument `power`.")
+    floats = number.float()
+    expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
+        bent(floats, 1.0), cause="The counts should be raised to the argument `power`, which is 1 here.")
 
 
 sgns_loss = exercise("01.sgns_loss", function="sgns_loss", points=5, see=f"{PAGE}#one-step-by-hand", withhold=SKIPGRAM)
@@ -290,10 +293,10 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
                                  "came: no other factor, no step taken before.")
-    for score in (12.0, -12.0):
+    for score in (7.0, 12.0, -12.0):
         parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
-        ask_gradient(student, 1, parts, "A score of 12 leaves an error of nearly 0, a score of -12 one of nearly -1: scores "
-                                        "should not be cut before the sigmoid.")
+        ask_gradient(student, 1, parts, "A score of 7 leaves an error of -0.0009, a score of 12 one of nearly 0, a score of -12 one "
+                                        "of nearly -1: scores should not be cut before the sigmoid, and no error set to 0.")
 
 
 @sgns_gradients.stage("negatives", points=1)
@@ -301,6 +304,8 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 2, parts, "The gradient of each negative should be sigmoid(v . n) times the centre v, "
                                         "without any minus.")
+    small = torch.tensor([[1.0, -0.5]]), torch.zeros(1, 2), torch.tensor([[[-7.0, 0.0]]])
+    ask_gradient(student, 2, small, "A negative with a score of -7 should still be pushed away a little, by 0.0009 times the centre.")
 
 
 @sgns_gradients.stage("centre-from-context", points=0.5)
