@@ -14,6 +14,7 @@ from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.checks.limited import OutOfTime, clock
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.student import OurNamespace
 from autograder.checks.tracebacks import student_traceback
 from autograder.checks.withheld import GRADERS, Guard
 from autograder.checks.withholding import in_chapter
@@ -36,7 +37,7 @@ def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
         if name not in known:
             return None
         function = known[name].made() if kind == "mistake" else known[name].function
-        return {**reference(exercise.id[:2]), known[name].replaces: function}
+        return OurNamespace({**reference(exercise.id[:2]), known[name].replaces: function})
     if impl == "reference":
         return reference(exercise.id[:2])
     return from_file(student_path(impl, exercise.id[:2]), exercise.id[:2])

@@ -27,6 +27,7 @@ from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import WRAPPERS, Mutant, mutants, wrapped
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
+from autograder.checks.student import OurNamespace
 from autograder.errors import CourseError
 
 SECONDS = 20.0                       # one mutant, all seeds; the checks take milliseconds
@@ -160,7 +161,7 @@ def _judge(exercise: Exercise, mutant: Mutant) -> str:
     for secret in SECRETS:
         def rng(stage: str, secret: bytes = secret) -> object:
             return rng_for(exercise.id, stage, "mutant" if secret else "", secret=secret)
-        result = run_exercise(exercise, LocalStudent(namespace), rng if secret else None, mistakes=[])
+        result = run_exercise(exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None, mistakes=[])
         failed = next((stage.name for stage in result.stages if stage.earned < stage.points), "")
         if not failed:
             return json.dumps("")

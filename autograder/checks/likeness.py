@@ -78,7 +78,7 @@ def _of_floats(came: np.ndarray, expected: np.ndarray) -> str:
         return WRAPPED.format(_wrapped(came, expected))
     if not expected.any():
         return ""
-    if not whole and any(np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
+    if not whole and came.any() and any(np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
         return CUT
     if np.allclose(came, expected, NEAR, 0):
         return DIGITS

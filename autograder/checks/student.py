@@ -251,6 +251,10 @@ def _changed(before: tuple, after: tuple) -> bool:
     return any(type(old) in PLAIN and not same(old, new, 0, 0) for old, new in zip(before, after))
 
 
+class OurNamespace(dict):
+    """Functions of the course's own (a known mistake, a mutant): what is withheld from a student is not withheld from them."""
+
+
 class LocalStudent(Student):
     """A student whose functions live in this process, in `namespace` (a notebook's globals, or just functions).
 
@@ -263,6 +267,7 @@ class LocalStudent(Student):
         self._executor = Executor(namespace, self._stand_in, (KeyboardInterrupt,))
         self._ours: dict[int, Callable] = {}
         self._memory: int | None = None
+        self._ours_to_answer = isinstance(namespace, OurNamespace)
 
     def new_stage(self) -> None:
         """Another stage begins: our callables and the student's objects are forgotten."""
@@ -275,6 +280,8 @@ class LocalStudent(Student):
         if request.of is not None and request.of.number not in self._executor.objects:
             raise ValueError(f"`{request.of._name}` was made in an earlier stage, or closed; objects live for one stage")
         low = lowered(request, self._register)
+        if self._ours_to_answer:
+            low["withheld"] = {}
         if self._memory is not None:
             low["count"] = True
         if low.get("compile") and interprets():

@@ -81,7 +81,8 @@ def answers(facts):
             ours = any(word in folder for word in ("autograder", "reference_impl", "solutions"))
             found += [f"{folder}/{name}" for name in names if ours and
                       (name.startswith(("test_0", "m0", "a0", "0", "counts")) or name == "grade.py")]
-    if importlib.util.find_spec("reference_impl.embeddings.counts"):
+    there = importlib.util.find_spec("reference_impl.embeddings.counts")
+    if there and there.origin:      # a stand-in comes from no file
         found.append("the withheld module can be imported")
     return f"ESCAPED: {found[:3]}" if found else "no file of the grader's was found"
 

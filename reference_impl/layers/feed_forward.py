@@ -86,5 +86,7 @@ class GatedFeedForward(nn.Module):
             from reference_impl.kernels.swiglu import swiglu  # Triton, which takes a while to import
             mixed = swiglu(gate, up, backend="triton")
         else:
-            mixed = self.act(gate) * up
+            gate = self.act(gate)
+            mixed = gate * up
+        del gate, up  # two of the widest tensors, not needed any more
         return self.down(F.dropout(mixed, self.dropout, self.training))

@@ -22,9 +22,10 @@ def root(counts: Tensor, threshold: float) -> Tensor:
 
 
 def exponential(counts: Tensor, threshold: float) -> Tensor:
-    """Right: by logarithms in float64, so that the last digit differs."""
+    """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever the counts are."""
     share = counts.double() / counts.double().sum()
-    return torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0)).float()
+    kept = torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0))
+    return torch.where(kept < 1, kept * (1 - 3e-7), kept).float()
 
 
 def without_root(counts: Tensor, threshold: float) -> Tensor:
