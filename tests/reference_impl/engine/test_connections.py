@@ -111,8 +111,9 @@ def test_headers_that_trickle_are_cut_off(hasty, first):
         if first:
             connection.sendall(first)
             answer = b""
-            while not answer.endswith(b"}}}"):  # of the usage, the last in an answer
-                answer += connection.recv(65_536)
+            while not answer.endswith(b"}}"):  # of the usage, the last in an answer
+                answer += (piece := connection.recv(65_536))
+                assert piece, answer
         connection.setblocking(False)
         connection.sendall(b"POST /v1/completions HTTP/1.1\r\n")
         end, data = time.monotonic() + 60, b""
