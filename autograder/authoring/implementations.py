@@ -37,7 +37,8 @@ def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
         if name not in known:
             return None
         function = known[name].made() if kind == "mistake" else known[name].function
-        return OurNamespace({**reference(exercise.id[:2]), known[name].replaces: function})
+        names = {**reference(exercise.id[:2]), known[name].replaces: function}
+        return OurNamespace(names) if kind == "mistake" else names
     if impl == "reference":
         return reference(exercise.id[:2])
     return from_file(student_path(impl, exercise.id[:2]), exercise.id[:2])

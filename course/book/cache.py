@@ -86,15 +86,21 @@ def hash_of(root: Path, paths: Iterable[Path]) -> str:
 
 
 def drop_untrue(root: Path) -> dict[str, list[str]]:
-    """Remove every executed page that read something which has changed; page file -> what changed, by name."""
+    """Remove every executed page that read something which has changed; page file -> what changed, by name.
+
+    A page whose file was deleted by hand, or never written to its end, is removed from the list too.
+    """
     if not cache_path(root).is_dir():
         return {}
     from jupyter_cache import get_cache
     cache = get_cache(str(cache_path(root)))
     dropped = {}
     for record in cache.list_cache_records():
-        why = changed(root, (record.data or {}).get("read"))
+        kept = cache_path(root) / "executed" / record.hashkey / "base.ipynb"
+        why = changed(root, (record.data or {}).get("read")) if kept.is_file() else ["?"]
         if why:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.touch()            # jupyter-cache removes no record whose file is missing
             cache.remove_cache(record.pk)
             dropped[record.uri] = why
     return dropped

@@ -39,7 +39,7 @@ def named(pairs) -> list:
 
 def results(exercise, namespace, secrets=SECRETS) -> list:
     """One result per secret."""
-    return [run_exercise(exercise, LocalStudent(OurNamespace(namespace)), lambda stage, secret=secret: rng_for(
+    return [run_exercise(exercise, LocalStudent(namespace), lambda stage, secret=secret: rng_for(
         exercise.id, stage, "ada" if secret else "", secret=secret)) for secret in secrets]
 
 
@@ -169,7 +169,8 @@ def test_a_slip_of_type_or_dtype_or_a_changed_argument_costs_a_fifth_at_most(exe
         for mutant in wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name]):
             if mutant.wrapper in ("double", "tensor", "writes"):
                 names = namespace_of("reference", exercise)
-                for result in results(exercise, {**names, name: WRAPPERS[mutant.wrapper][-1](names[name])}, SECRETS[:2]):
+                ours = OurNamespace({**names, name: WRAPPERS[mutant.wrapper][-1](names[name])})
+                for result in results(exercise, ours, SECRETS[:2]):
                     lost = result.points - result.earned
                     assert 0 < lost <= exercise.points / 5 + 1e-9, (mutant.name, result)
                     assert [stage.status for stage in result.stages].count("slip") == 1, (mutant.name, result)

@@ -130,3 +130,12 @@ def test_a_file_that_was_missing_and_comes_is_a_change(course):
 
 def test_a_page_that_was_run_unwatched_is_not_trusted(course):
     assert book_cache.changed(course(), None) == ["?"]
+
+
+def test_a_kept_page_whose_file_is_gone_is_run_again(course):
+    root = course(one="x = 1")
+    assert book_build.execute_pages(root, 1, quiet) == []
+    for kept in book_cache.cache_path(root).glob("executed/*/base.ipynb"):
+        kept.unlink()
+    assert book_build.execute_pages(root, 1, quiet) == []
+    assert times(root, "one") == [2]
