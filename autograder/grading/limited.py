@@ -3,6 +3,7 @@
 Whatever a file makes our readers do, quadratic patterns and deep nesting included, ends here with a sentence: the
 child sends JSON back or is killed. It is our own code in a fork of ours, so this is a limit, not a wall.
 """
+import faulthandler
 import json
 import os
 import resource
@@ -53,6 +54,7 @@ def in_limits(work: Callable[[], object], seconds: int = SECONDS, memory: int = 
 
 def _serve(work: Callable[[], object], write: int, parent: int, seconds: int, memory: int) -> None:
     """The child's whole life. It never returns."""
+    faulthandler.disable()      # its death is an answer, not a crash of ours to be reported
     try:
         die_with(parent)
         mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0
