@@ -1,4 +1,5 @@
 """The models that run in a page answer as torch does: a hundred inputs for each architecture, from file://."""
+import base64
 import dataclasses
 import random
 from pathlib import Path
@@ -84,17 +85,28 @@ def page(browser, tmp_path_factory):
 
 def ask(page, name: str, method: str, questions: list[list]) -> list:
     """The answers of a model in the page's worker, as lists; each question is the list of the method's arguments."""
-    return page.evaluate("""async ([name, method, questions]) => {
+    answers = page.evaluate("""async ([name, method, questions]) => {
         const model = await w2s.models.open(name), answers = [];
         if (model.thread !== "worker") throw new Error("the model does not run in a worker");
+        const packed = (numbers) => { // a million numbers as JSON take a minute
+            const bytes = new Uint8Array(Float32Array.from(numbers).buffer), text = [];
+            for (let at = 0; at < bytes.length; at += 32768) text.push(String.fromCharCode(...bytes.subarray(at, at + 32768)));
+            return btoa(text.join(""));
+        };
         for (const question of questions) {
             const answer = await model.call(method, ...question);
-            if (answer.data) answer.data = Array.from(answer.data);
-            if (answer.looks) answer.looks.forEach((look) => { if (look.data) look.data = Array.from(look.data); });
+            if (answer.data) answer.data = packed(answer.data);
+            if (answer.looks) answer.looks.forEach((look) => { if (look.data) look.data = packed(look.data); });
             answers.push(answer);
         }
         return answers;
     }""", [name, method, questions])
+    for answer in answers:
+        looks = [look for look in answer.get("looks") or [] if isinstance(look, dict)]
+        for holder in [answer, *looks]:
+            if "data" in holder:
+                holder["data"] = torch.frombuffer(bytearray(base64.b64decode(holder["data"])), dtype=torch.float32).tolist()
+    return answers
 
 
 def assert_equal(answers: list[dict], expected: list[torch.Tensor]) -> None:
