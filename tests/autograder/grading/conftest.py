@@ -47,7 +47,7 @@ def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
             for path in sorted(folder.rglob("*")) if path.is_file() and path.relative_to(folder).parts[0] not in left_out}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def graded(tmp_path_factory) -> Graded:
     """The whole sample class, graded in the sandbox with two jobs."""
     folder = tmp_path_factory.mktemp("class")
@@ -113,7 +113,7 @@ def declare_stand_in() -> None:
         expect(student.double(-1)).equals(-2, cause="It does not double a negative number.")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")     # the catalogue has it until this folder is done
 def stand_in(tmp_path_factory) -> Assignment:
     """The stand-in assignment, beside the real ones in the catalogue."""
     folder = tmp_path_factory.mktemp("stand-in")
