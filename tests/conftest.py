@@ -1,14 +1,18 @@
 """What every test shares: what this machine can run, and a plain word at the end on what it could not."""
+import contextlib
 import os
 import shutil
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+LEFT = []       # the command lines of processes that tests left running
 
 # One torch thread a process: the suite runs a process a core, and idle spinning threads would steal them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -51,8 +55,31 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_sessionfinish(session):
+    """End what the tests left running: it would keep this run's output open, and whoever reads that would wait for ever."""
+    if getattr(session.config.option, "numprocesses", None):
+        return                      # the processes of this one are xdist's workers, and end by themselves
+    left = psutil.Process().children(recursive=True)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            LEFT.append(" ".join(process.cmdline())[:200])
+            process.kill()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = LEFT
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Take over what a worker of xdist has to say about processes that it ended."""
+    LEFT.extend(getattr(node, "workeroutput", {}).get("left", []))
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Name what was not tested, and why, as the last thing a reader sees."""
+    """Name what was left running, and what was not tested and why, as the last thing a reader sees."""
+    if LEFT:
+        terminalreporter.section("left running by tests, and ended")
+        for command in LEFT:
+            terminalreporter.write_line(command)
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped:
         terminalreporter.section("not tested on this machine")
