@@ -47,9 +47,16 @@
 # So write what the statement says, not what makes one example pass.
 # The smallest sizes are always among them: one word, one pair, one negative, a table of one row.
 #
-# **Three rules for all exercises.** Leave the arguments as they were: return something new.
-# Return the type that the statement names; a right answer of another type or dtype loses a fifth of the points, once.
-# Anything in torch, numpy and Python may be used, except the function that you are asked to write.
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were: return something new. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type and the shape that the statement names. A right answer that breaks this rule or the one before loses a fifth of the exercise's points, once.
+# - *Digits.* Floats are compared to about four digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" may show.
+# - *Calls.* Each call depends on its arguments only: nothing is kept from one to the next, nothing is drawn by chance, and it may be called in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used. The course's own packages, which hold the answers, may not.
+# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -119,8 +126,8 @@ def attempt(function, *arguments):
 # - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
 # - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
 #
-# **In**: `sentences`, a list of sentences, each a list of word numbers; `vocab_size` $V$; `window`, at least 1.
-# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts.
+# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, at least 1.
+# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. Cells may grow to thousands.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -191,7 +198,9 @@ if counts is not None:
 # With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
 #
 # **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
-# A whole book may come as one sentence, with a window of thousands: loop over words at most, not over pairs, and return a plain `int` that is exact to the last digit.
+# A whole book may come as one sentence, of up to 100,000 words and with a window of thousands: loop over words at most, not over pairs.
+#
+# **In**: `num_words`, at least 0; `window`, at least 1. **Out**: a plain `int`, exact to the last digit.
 #
 # The check counts the pairs with real code on real sentences and compares.
 #
@@ -257,10 +266,10 @@ check(predict_pairs)
 # **Rules**
 #
 # - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as integers (int32 or int64), up to many millions, or as floats (float32 or float64), fractions such as 0.5 among them. The answer is always float32.
-# - Leave the caller's table as it was.
+# - Counts may come as int32, as int64 up to some billions, or as floats (float32 or float64), fractions such as 0.5 among them. The answer is always float32.
+# - A cell that holds 1 counts in a table of millions too: its P(w) P(c) may be far below 0.000001.
 #
-# **In**: `counts` $(W, C)$, no negative number, at least one count above 0. The table need not be square. **Out**: float32 $(W, C)$.
+# **In**: `counts` $(W, C)$, no negative number, at least one count above 0, $W$ and $C$ at least 1. The table need not be square. **Out**: float32 $(W, C)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -328,15 +337,17 @@ if scores is not None:
 # - `"dense_bytes"`: the table of counts, $V$ by $V$, each cell a float32 of 4 bytes.
 # - `"sparse_bytes"`: the same table in compressed rows (CSR). Only the `nonzero` cells are kept, each as a float32 value (4 bytes) and an int32 column number (4 bytes). One more int32 per row says where the row starts, and one last int32 says where the last row ends.
 #
-# **By hand.** $V = 5$ words, $D = 3$ numbers, 6 cells that are not 0.
-# Parameters: $2 \cdot 5 \cdot 3 = 30$. Dense: $5 \cdot 5 \cdot 4 = 100$ bytes. Sparse: $6 \cdot (4 + 4) + (5 + 1) \cdot 4 = 72$ bytes.
+# **By hand.** $V = 5$ words, $D = 3$ numbers, 7 cells that are not 0.
+# Parameters: $2 \cdot 5 \cdot 3 = 30$. Dense: $5 \cdot 5 \cdot 4 = 100$ bytes. Sparse: $7 \cdot (4 + 4) + (5 + 1) \cdot 4 = 80$ bytes.
 #
 # The check builds small ones with real code and counts the numbers and the bytes that are really there.
-# It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it, and return plain `int`s.
+# It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it.
+#
+# **In**: `vocab_size` $V$ and `dim` $D$, at least 1; `nonzero`, from 0 to $V^2$. **Out**: a dictionary with these three keys; its values are plain `int`s.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Redo the worked case with your function before you run the check: 30, 100, 72.
+# Redo the worked case with your function before you run the check: 30, 100, 80.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -397,11 +408,12 @@ check(predict_sizes)
 #
 # **Rules**
 #
-# - `counts` are counts, integers (int32 or int64) up to some billions or floats (float32 or float64), fractions among them. The shares are yours to compute, and they and $t$ may be very small. The vocabulary is the whole text.
+# - `counts` are counts: int32, int64 up to some billions, or floats (float32 or float64), fractions among them. Their sum may need more than 32 bits. The shares are yours to compute, of all words in `counts`.
+# - A share and $t$ may be as small as one in a hundred millions.
 # - A word with count 0 is never met. Return 1 for it.
 # - The answer is float32, in the order of `counts`.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `threshold` $t > 0$. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `threshold` $t > 0$, which may be above 1 too. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -449,8 +461,8 @@ check(keep_probability)
 # Somebody hands you a function `candidate(counts, threshold)` that claims to be exercise 5.
 # Write a test that stays silent when it is right and fails an `assert` when it is wrong.
 #
-# Your test is run on two right functions and on eight wrong ones. You don't see their code.
-# The wrong ones come in four kinds, two of each, and a kind earns a point when your test stops both:
+# Your test is run on two right functions and on eight wrong ones, several times and in any order. You don't see their code.
+# The wrong ones come in four kinds, two of each, and a kind earns a point when your test stops both and lets both right ones pass:
 #
 # - a wrong *formula*;
 # - wrong *shares*;
@@ -464,9 +476,10 @@ check(keep_probability)
 #
 # **Mind**
 #
-# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001.
-# - Complain with `assert`. Any other exception means that your test is broken, not the candidate. What a test returns, nobody looks at.
-# - The values of a wrong function may be strange, but they are always a float32 tensor of the right shape.
+# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 somewhere, unless your numbers are chosen so that it cannot show.
+# - Complain with `assert`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
+# - Call the candidate as often as you like, with what exercise 5 allows as its arguments.
+# - The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -532,9 +545,9 @@ check(test_keep)
 #
 # The rare word is drawn almost three times as often as its share.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: probability 0, as long as the power is above 0. Counts may be integers (int32 or int64), up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1.
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `power` above 0. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `power` above 0 and at most 2. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -588,9 +601,9 @@ check(noise_distribution)
 # $-\log\sigma(2) = 0.127$ and $-\log\sigma(1) = 0.313$, together **0.440**.
 # With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 = 2.079$. That is what an untrained model pays.
 #
-# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign.
+# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign, also where such a score is the sum of products of some hundred thousands.
 #
-# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$ and $K$ at least 1. **Out**: a float32 tensor with no axes (shape `()`).
+# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a float32 tensor with no axes (shape `()`).
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -662,9 +675,9 @@ check(sgns_loss)
 #
 # A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
 #
-# **Rules**: write the formulas yourself. Autograd is a good way to check them, and gives the points too, but then you have not done the exercise. Leave the three inputs as they were, their `requires_grad` and `grad` too. Scores may be a few hundred; the gradients are finite there.
+# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. Leave the three inputs as they were, their `requires_grad` and `grad` too. Scores may be a few hundred; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
 #
-# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
+# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -717,8 +730,8 @@ check(sgns_gradients)
 # - **Paper**: Mikolov et al. (2013a), section 3.1.
 #
 # **The idea.** `cbow_scores` gives every word of the vocabulary a score as the missing centre.
-# Each row of `contexts` holds the word numbers around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
-# The words that are there are averaged, a word that stands twice twice, and empty slots, wherever they stand, play no part, and the average is compared with every output vector by a dot product.
+# Each row of `contexts` holds the word numbers, from 0 to $V - 1$, around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
+# The words that are there are averaged; a word that stands twice counts twice. Empty slots, wherever they stand, play no part. The average is compared with every output vector by a dot product.
 #
 # Below it runs without complaint, and **exactly one** of its six numbered lines is wrong.
 #
@@ -735,9 +748,9 @@ check(sgns_gradients)
 # **By hand.** With `word_vectors` $(2, 0), (4, 2)$ and the row `[0, 1]` the average is $(3, 1)$.
 # The row `[1, -1]` has one word only, so its average must be $(4, 2)$. Follow the code with that row and a pencil.
 #
-# **What to do.** Two points for the function, repaired: copy it and change that line. One point for the line's number, which `wrong_line` returns.
+# **What to do.** Two points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns.
 #
-# **In**: `word_vectors` and `output_vectors` $(V, D)$ float32, `contexts` $(B, S)$ int64. **Out**: float32 $(B, V)$.
+# **In**: `word_vectors` and `output_vectors` $(V, D)$ float32, `contexts` $(B, S)$ int64, $B$ and $S$ at least 1. **Out**: float32 $(B, V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -813,7 +826,9 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75. `x_max` and `alpha` are any numbers above 0. Counts may be integers (int32 or int64), up to some billions, or floats (float32 or float64), fractions among them, in a tensor with any number of axes from one on. The answer is float32 in the same shape. Leave the caller's counts as they were.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: any numbers above 0, fractions among them. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
+#
+# **In**: `counts`, a tensor with any number of axes from one on, no negative number. **Out**: float32 in the same shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -882,12 +897,11 @@ check(glove_weight)
 #
 # **Rules**
 #
-# - Rows come in any length. Frequent words tend to have long vectors, and length must not win.
-# - A row of zeros has cosine 0 with everything. It must not give NaN, and is the answer where all other scores are negative.
-# - If two words have the same best score, return the smaller number.
-# - Return a plain `int`. Leave the matrix as it was.
+# - Rows come in any length, from 0.00001 to some hundreds. Frequent words tend to have long vectors, and length must not win.
+# - A row of zeros stays zeros. In the question it adds nothing; elsewhere its score is 0, which is the best where all others are negative. It must not give NaN.
+# - Scores that differ by 0.00001 are different, and the larger wins. Equal rows have equal scores; of the words with the best score, return the smallest number.
 #
-# **In**: `matrix` $(V, D)$ float32 with $V \ge 4$; `a`, `b`, `c`, three different row numbers. **Out**: the row number of the answer.
+# **In**: `matrix` $(V, D)$ float32 with $V \ge 4$ and $D \ge 1$; `a`, `b`, `c`, three different row numbers from 0 to $V - 1$. **Out**: a plain `int`, the row number of the answer.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

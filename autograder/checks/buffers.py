@@ -22,18 +22,18 @@ class Buffer:
     """A tensor inside guarded memory. `values` is a plain copy; `storage`, `size`, `stride` and `offset` are the layout.
 
     values: what stands there at first. guard: numbers before and after. order: the dimensions from the slowest in memory
-    to the fastest; default, as they come. gap: guarded numbers after each row of the fastest dimension. fill: the guards'
-    value.
+    to the fastest; default, as they come. gap: guarded numbers after each row of the fastest dimension. spread: steps in
+    memory from one number of that row to the next. fill: the guards' value.
     """
 
     def __init__(self, values: Tensor, *, guard: int = 16, order: Sequence[int] | None = None, gap: int = 0,
-                 fill: float | None = None):
+                 spread: int = 1, fill: float | None = None):
         if sorted(order or range(values.dim())) != list(range(values.dim())):
             raise ValueError(f"order {order} does not name each of {values.dim()} dimensions once")
         if fill is None:
             fill = float("nan") if values.is_floating_point() else WHOLE_GUARD % 256 if values.dtype == torch.uint8 else (
                 WHOLE_GUARD if values.dtype != torch.bool else True)
-        self.size, stride, step = tuple(values.shape), [0] * values.dim(), 1
+        self.size, stride, step = tuple(values.shape), [0] * values.dim(), spread
         for place, dim in enumerate(reversed(order or range(values.dim()))):
             stride[dim] = step
             step = step * values.shape[dim] + (gap if place == 0 else 0)

@@ -1,4 +1,5 @@
-"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, or a changed argument.
+"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, a changed argument, or one that must
+lie in memory in one piece (`views`).
 
 A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect` notes a slip and goes
 on with the value that was meant, so that the values themselves are looked at all the same.

@@ -13,6 +13,7 @@ from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
 from autograder.checks.student import Call, Request, Returned, Student, StudentError
 from autograder.checks.values import same
+from autograder.checks.views import slip_with_views
 
 AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
          "chance. Each call should depend on its arguments only.")
@@ -34,8 +35,13 @@ class Run:
 
 
 def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
-    """Run every stage by itself, with nothing put in proportion yet."""
-    return [run_one(exercise, stage, student, rng_for_stage(stage.name)) for stage in exercise.stages]
+    """Run every stage by itself, with nothing put in proportion yet; ask again with views where a stage passes."""
+    runs: list[Run] = []
+    for stage in exercise.stages:
+        runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
+        if run.result.status == "passed" and not exercise.changes and (slip := slip_with_views(student, run.calls)):
+            run.slips.append(slip)
+    return runs
 
 
 def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:

@@ -26,10 +26,10 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
                    mistaken: Mapping[str, Callable] | None = None) -> None:
     """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
 
-    Rejecting is an AssertionError; the value False counts too, as a slip. Another exception means that the test is
-    broken, and is reported as such. Each function is shown twice, in an order drawn from `rng`, so that a test that
-    counts its calls, or that rejects everything, gains nothing; nor does one that decides without calling what it is
-    shown. `cause` is for a wrong function that gets through.
+    Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says anything. Another
+    exception means that the test is broken, and is reported as such. Each function is shown twice, in an order drawn
+    from `rng`, so that a test that counts its calls, or that rejects everything, gains nothing; nor does one that
+    decides without calling what it is shown. `cause` is for a wrong function that gets through.
 
     probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
     the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
@@ -63,7 +63,7 @@ def _verdict(test: Callable, function: Callable) -> tuple[bool, str]:
         raise CheckFailed(OTHER, error.text) from None
     if type(value) is torch.Tensor and value.dtype == torch.bool and value.numel() == 1:
         value = bool(value)
-    if type(value) is bool:
+    if value is False:
         note(RETURNS)
     return bool(called), "it returned False" if value is False else ""
 

@@ -105,6 +105,22 @@ def test_the_misconception_is_named_when_a_mistake_gives_exactly_the_same(shares
     assert [stage.misconception for stage in run(shares, lambda c: c * 0).stages] == ["", ""]
 
 
+@pytest.mark.parametrize("flat, earned, said", [
+    (lambda table: table.view(-1), 2.4, "`reshape`"),
+    (lambda table: table.reshape(-1), 3, ""),
+    (lambda table: torch.as_strided(table, (6,), (1,)), 2.4, "by its indices"),
+])
+def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries, flat, earned, said):
+    made = exercise("99.rows", function="rows", points=3)
+
+    @made.stage("sums", points=3)
+    def test_the_sums_of_the_rows(student, rng):
+        table = torch.rand(2, 3, generator=rng)
+        expect(student.rows(table)).equals(table.sum(1), cause="A row has another sum.")
+    result = run(made, lambda table: flat(table).reshape(2, 3).sum(1), "rows")
+    assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
+
+
 def test_a_mistake_that_passes_the_stage_is_never_blamed(fresh_registries):
     made = exercise("99.strict", function="f", points=1)
 
@@ -187,7 +203,9 @@ def a_good_test(f):
 def test_a_good_test_earns_everything_and_one_that_returns_its_verdict_loses_a_fifth(judge):
     assert run(judge, a_good_test, "judge").earned == 3
     result = run(judge, lambda f: bool(abs(f(torch.ones(3) * 2).sum() - 1) < 1e-4), "judge")
-    assert result.earned == pytest.approx(2.4) and "returns its verdict" in result.stages[0].cause
+    assert result.earned == pytest.approx(2.4) and "returns its verdict" in " ".join(one.cause for one in result.stages)
+    asserting = lambda f: a_good_test(f) is None      # what is returned beside an assert says nothing
+    assert run(judge, asserting, "judge").earned == 3
 
 
 def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
@@ -196,7 +214,7 @@ def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
     result = run(judge, lambda f: f(torch.ones(2)) is None, "judge")
     assert result.earned == 0
     result = run(judge, lambda f: f(torch.ones(2)) is not None, "judge")
-    assert result.earned == pytest.approx(0.4) and result.stages[1].cause == "A wrong sum gets through."
+    assert result.earned == 1 and result.stages[1].cause == "A wrong sum gets through."
     result = run(judge, lambda f: f(torch.ones(2)) is None, "judge")
     assert result.earned == 0 and result.stages[1].cause.startswith("Your test rejects a correct implementation.")
 

@@ -1,0 +1,48 @@
+"""The same question once more, with tensors that are views of larger ones: a right answer has the same numbers.
+
+Every tensor argument comes transposed in memory, with guards between its numbers: what every slice and every `.T` of a
+caller may look like. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
+each stage that passes, about its call with the most numbers, and never about arguments that are made to be written into.
+"""
+from torch import Tensor
+
+from autograder.checks.buffers import Buffer
+from autograder.checks.student import Call, Request, Returned, Student, StudentError
+from autograder.checks.values import PLAIN, SCALARS, same
+
+FAILS = ("Your function fails where a tensor is a view of a larger one, such as a transpose or every second number: take "
+         "`reshape` in place of `view`.")
+DIFFERS = ("Your function answers otherwise where a tensor is a view of a larger one, such as a transpose or every second "
+           "number: read the tensor by its indices, and not the memory under it.")
+ROUNDING = {"rtol": 1e-3, "atol": 1e-4}      # sums over another layout add up in another order
+
+
+def slip_with_views(student: Student, calls: list[Call]) -> str:
+    """The sentence of the slip that views bring to light, or ""."""
+    asked = [call for call in calls if _has_views(call)]
+    if not asked:
+        return ""
+    call = max(asked, key=_numbers)
+    views = {name: strided(value) for name, value in call.kwargs.items()}
+    try:
+        came = student.perform(Request("call", call.name, call.name, args=tuple(map(strided, call.args)), kwargs=views))
+    except StudentError as error:
+        return FAILS if error.kind == "error" else ""
+    return "" if same(came.value, call.outcome.value, **ROUNDING) else DIFFERS
+
+
+def strided(value: object) -> object:
+    """A tensor with axes as a Buffer whose axes are turned round in memory, every second number a guard; else `value`."""
+    if type(value) is not Tensor or value.dim() == 0:
+        return value
+    return Buffer(value, order=range(value.dim())[::-1], spread=2)
+
+
+def _has_views(call: Call) -> bool:
+    given = [*call.args, *call.kwargs.values()]
+    return (call.again and isinstance(call.outcome, Returned) and _numbers(call) > 0
+            and all(one is None or type(one) in SCALARS or type(one) in PLAIN for one in given))
+
+
+def _numbers(call: Call) -> int:
+    return sum(one.numel() for one in (*call.args, *call.kwargs.values()) if type(one) is Tensor and one.dim())
