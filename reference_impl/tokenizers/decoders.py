@@ -13,6 +13,7 @@ from itertools import groupby
 import regex
 
 from reference_impl.tokenizers.byte_level import BYTE_OF
+from reference_impl.tokenizers.oniguruma import Finder
 from reference_impl.tokenizers.text_normalizers import spans
 
 Step = Callable[[list[str]], list[str]]
@@ -81,7 +82,7 @@ def metaspace(sign: str, keep_first: bool) -> Step:
     return step
 
 
-def replaced(pattern: regex.Pattern, content: str) -> Step:
+def replaced(pattern: Finder, content: str) -> Step:
     """Matches of an expression, token by token, become `content`."""
     def one(token: str) -> str:
         parts, done = [], 0

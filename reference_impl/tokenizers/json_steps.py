@@ -23,7 +23,7 @@ from reference_impl.tokenizers import text_normalizers as text
 from reference_impl.tokenizers import word_cuts as cuts
 from reference_impl.tokenizers.byte_level import to_characters
 from reference_impl.tokenizers.charsmap import CharsMap
-from reference_impl.tokenizers.oniguruma import compiled
+from reference_impl.tokenizers.oniguruma import Finder, compiled
 from reference_impl.tokenizers.strict import Part, shown
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
@@ -43,7 +43,7 @@ def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any
         return readers[type_](part)
 
 
-def expression(part: Part) -> regex.Pattern:
+def expression(part: Part) -> Finder:
     """The expression of a part: {"Regex": ...} or {"String": ...}, which stands for itself."""
     with Part(part.take("pattern", dict), f"the pattern of {part.name}") as pattern:
         literal, written = pattern.take("String", str, default=None), pattern.take("Regex", str, default=None)

@@ -6,13 +6,15 @@ nothing warns: to Ruby `^` and `$` are ends of lines, `x{1,3}+` is a repeated `x
 sign. What means the same is kept, what can be said otherwise is rewritten (classes become their characters, see
 `oniguruma_classes.py`), and all else raises TokenizerError with the construct.
 
-    compiled(r"\p{N}{1,3}+$")     regex.compile(r"(?:\p{N}{1,3})+(?m:$)")
+    compiled(r"\p{N}{1,3}+$").quick     regex.compile(r"(?:(?-i:\p{n}){1,3})+(?m:$)")
 
 But: `\X`, one sign as a reader sees it, is cut by the table of `regex`.
 """
+from collections.abc import Iterator
+
 import regex
 
-from reference_impl.tokenizers.oniguruma_classes import CASED, members, plain
+from reference_impl.tokenizers.oniguruma_classes import CASED, looked_up, members, plain
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 _GROUPS = ("(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:", "(?i)")
@@ -24,15 +26,40 @@ _SHORT = {"w": "word", "d": "nd"}
 _TIMES = regex.compile(r"\{(\d+)?(,?)(\d+)?\}")
 SAME_ESCAPES = "sSrntfvAX"
 """Letters that mean the same after a backslash. Only the first seven may stand in a class."""
-_WORD = f"[{members('word')}]"
-_BOUNDS = {"b": f"(?-i:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
-           "B": f"(?-i:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"}
+_BOUNDS = {"b": "(?-i:(?<={0})(?!{0})|(?<!{0})(?={0}))", "B": "(?-i:(?<={0})(?={0})|(?<!{0})(?!{0}))"}
 
 
-def compiled(expression: str) -> regex.Pattern:
+class Expression:
+    """Finds in a text what an expression takes there.
+
+    `exact` lists the characters of each class. `quick` has the classes of `regex`, and is what a text is searched with
+    that holds none of the characters on which the two differ.
+    """
+
+    def __init__(self, pattern: str):
+        quick, exact = _Translation(pattern, quick=True), _Translation(pattern, quick=False)
+        self.pattern, self.disputed = pattern, frozenset().union(*quick.disputed)
+        self.quick, self.exact = regex.compile(quick.result), regex.compile(exact.result)
+
+    def _fit(self, text: str) -> regex.Pattern:
+        return self.quick if self.disputed.isdisjoint(text) else self.exact
+
+    def findall(self, text: str) -> list[str]:
+        """As `regex` gives them."""
+        return self._fit(text).findall(text)
+
+    def finditer(self, text: str) -> Iterator[regex.Match]:
+        """As `regex` gives them."""
+        return self._fit(text).finditer(text)
+
+
+Finder = regex.Pattern | Expression
+
+
+def compiled(expression: str) -> Expression:
     """The expression for `regex`. TokenizerError if it is none, or may mean something else there."""
     try:
-        return regex.compile(_Translation(expression).result)
+        return Expression(expression)
     except regex.error as error:
         raise TokenizerError(f"the expression {expression!r} can't be read: {error}") from None
 
@@ -40,8 +67,9 @@ def compiled(expression: str) -> regex.Pattern:
 class _Translation:
     """One pass over an expression. `parts` are its atoms with what repeats them; `starts` are where groups began."""
 
-    def __init__(self, expression: str):
-        self.expression, self.place = expression, 0
+    def __init__(self, expression: str, quick: bool):
+        self.expression, self.quick, self.place = expression, quick, 0
+        self.disputed: list[frozenset[str]] = []
         self.parts: list[str] = []
         self.starts: list[int] = []
         self.ignores_case = [False]
@@ -91,7 +119,7 @@ class _Translation:
             return self._members(match, _SHORT[following.lower()], following.isupper(), in_class)
         self.place += 2
         if following in _BOUNDS and not in_class:
-            return _BOUNDS[following]
+            return _BOUNDS[following].format(self._signs("word", False, in_class=False))
         if not following:
             raise self._refuse("a single '\\'")
         if following == "h":
@@ -110,7 +138,16 @@ class _Translation:
         if signs is None or in_class and self.ignores_case[-1] and name in CASED:
             raise self._refuse(repr(match.group()) + (" in a class that ignores case" if signs is not None else ""))
         self.place = match.end()
-        return signs if in_class else f"(?-i:[{signs}])"
+        signs = self._signs(name, negated, in_class)
+        return signs if in_class else f"(?-i:{signs})"
+
+    def _signs(self, name: str, negated: bool, in_class: bool) -> str:
+        if self.quick and not (in_class and self.ignores_case[-1]) and (found := looked_up(name, in_class)):
+            written, disputed = found
+            self.disputed.append(disputed)
+            return f"\\{written[0].upper() if negated else written[0]}{written[1:]}"
+        signs = members(name, negated, in_class)
+        return signs if in_class else f"[{signs}]"
 
     def _class(self) -> str:
         written = "["

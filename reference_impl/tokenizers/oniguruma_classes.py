@@ -5,12 +5,16 @@ left out before it and how many it has, hexadecimal). Names that can't be had fr
 refused.
 
     members("Nd")      "\U00000030-\U00000039\U00000660-..."  what may stand between [ and ]
+    looked_up("nd")    r"p{nd}", and the characters of which `regex` thinks otherwise
 
+A list of characters is gone through one run after the other, 14 to 45 times slower than the class that `regex` looks up.
 But: inside brackets `\w` lacks six signs of Latin-1 (superscripts and fractions) that it has outside; so it is there.
 """
 import json
 from functools import cache
 from pathlib import Path
+
+import regex
 
 END = 0x110000
 _LATIN = ((0xB2, 0xB4), (0xB9, 0xBA), (0xBC, 0xBF))
@@ -88,3 +92,23 @@ def members(name: str, negated: bool = False, in_class: bool = False) -> str | N
     if runs is None:
         return None
     return "".join(rf"\U{start:08x}-\U{end - 1:08x}" for start, end in (_complement(runs) if negated else runs))
+
+
+@cache
+def _every_character() -> str:
+    return "".join(map(chr, range(END)))
+
+
+@cache
+def looked_up(name: str, in_class: bool = False) -> tuple[str, frozenset[str]] | None:
+    """A class as `regex` writes it after a backslash, and the characters on which the two differ, asked of the `regex`
+    that is installed; None if it has none of this name.
+    """
+    written = "w" if name == "word" else f"p{{{name}}}"
+    try:
+        found = regex.compile(rf"\{written}+").finditer(_every_character())
+    except regex.error:
+        return None
+    theirs, ours = tuple(match.span() for match in found), ranges(name, in_class)
+    differing = (*_without(ours, theirs), *_without(theirs, ours))
+    return written, frozenset(chr(code) for start, end in differing for code in range(start, end))

@@ -18,6 +18,7 @@ from typing import Protocol, runtime_checkable
 import regex
 
 from reference_impl.tokenizers.charsmap import CharsMap
+from reference_impl.tokenizers.oniguruma import Finder
 
 Aligned = tuple[str, Sequence[int]]
 WHITE_SPACE = ("\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
@@ -114,7 +115,7 @@ def _composed(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
 class Replace:
     """Every match of an expression becomes `content`, which has the origin of the last character it stands for."""
 
-    def __init__(self, pattern: regex.Pattern, content: str):
+    def __init__(self, pattern: Finder, content: str):
         self.pattern, self.content = pattern, content
 
     def aligned(self, text: str) -> Aligned:
@@ -129,7 +130,7 @@ class Replace:
         return "".join(parts) + text[done:], origins + list(range(done, len(text)))
 
 
-def spans(pattern: regex.Pattern, text: str) -> list[tuple[int, int]]:
+def spans(pattern: Finder, text: str) -> list[tuple[int, int]]:
     """Where the expression matches. An empty match directly after another match is none, as in Oniguruma."""
     found: list[tuple[int, int]] = []
     for match in pattern.finditer(text):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import regex
 
 from reference_impl.tokenizers.byte_level import to_characters
+from reference_impl.tokenizers.oniguruma import Finder
 from reference_impl.tokenizers.text_normalizers import spans
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
@@ -42,7 +43,7 @@ class WordCuts:
 class Cut:
     """Cut where an expression matches; `invert` cuts at what lies between the matches instead."""
 
-    def __init__(self, pattern: regex.Pattern, behaviour: str, invert: bool = False):
+    def __init__(self, pattern: Finder, behaviour: str, invert: bool = False):
         if behaviour not in BEHAVIOURS:
             raise TokenizerError(f"the behaviour is {behaviour!r}; it must be one of {', '.join(BEHAVIOURS)}")
         self.pattern, self.behaviour, self.invert = pattern, behaviour, invert

@@ -42,7 +42,24 @@ def test_an_expression_that_may_mean_something_else_is_refused(expression, words
 
 @pytest.mark.parametrize("expression", [r"\w", r"[\W]", r"[\p{L}\d]", "[[:punct:]]", r"(?i)\p{Lu}"])
 def test_a_class_takes_what_it_takes_in_the_library_of_all_code_points(expression):
-    assert {ord(character) for character in compiled(expression).findall(TEXT)} == taken(expression)
+    ours = compiled(expression)  # asked for 500 at a time: those that hold none of the disputed ones are searched quickly
+    parts = [TEXT[first:first + 500] for first in range(0, len(TEXT), 500)]
+    assert {ord(character) for part in parts for character in ours.findall(part)} == taken(expression)
+
+
+@pytest.mark.parametrize("expression", SAME)
+def test_both_forms_of_an_expression_match_the_same_in_a_text_without_disputed_characters(expression):
+    ours = compiled(expression)
+    for text in TEXTS:
+        kept = "".join(character for character in text if character not in ours.disputed)
+        assert spans(ours.quick, kept) == spans(ours.exact, kept)
+
+
+def test_a_text_with_a_disputed_character_is_searched_by_the_list_and_others_by_what_is_looked_up():
+    ours = compiled(r"\p{L}+")
+    assert ours.disputed and ours._fit("caf\u00e9 \u65e5") is ours.quick
+    assert all(ours._fit("a" + character) is ours.exact for character in ours.disputed)
+    assert "-" in ours.exact.pattern and "-\\" not in ours.quick.pattern
 
 
 @pytest.mark.parametrize("name", ["word", "Cn", "Lu", "Han"])
