@@ -13,6 +13,7 @@ from torch.nn.functional import silu
 from bench.gpu_timing import Bench, Job, error
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.flash_attention import flash_attention
+from reference_impl.kernels.flash_attention_hopper import hopper_attention
 from reference_impl.kernels.matmul import matmul
 from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.paged_prefill import paged_prefill
@@ -21,7 +22,8 @@ from reference_impl.kernels.softmax import softmax
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.vector_add import vector_add
 
-HEAD_DIMS = (32, 40, 64, 128)  # 40 is padded
+HEADS_AS_THEY_ARE = (32, 64, 128)
+HEAD_DIMS = (*HEADS_AS_THEY_ARE, 40)  # 40 is padded
 
 
 def exact_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None) -> Tensor:
@@ -98,6 +100,24 @@ def flash(bench: Bench) -> None:
         bench.check(f"flash {head_dim} causal={causal} window={window} {num_queries}x{num_keys}", compared)
 
 
+def hopper_or_its_stand_in(bench: Bench) -> Callable[..., Tensor]:
+    """The second form; in a rehearsal, where no Triton runs, the plain form takes its place."""
+    return flash_attention if bench.rehearsal else hopper_attention
+
+
+def hopper(bench: Bench) -> None:
+    """The second form of flash attention: every head size, ragged ends, groups, more tiles than multiprocessors."""
+    attention = hopper_or_its_stand_in(bench)
+    for head_dim, causal, (num_queries, num_keys) in itertools.product(
+            HEADS_AS_THEY_ARE if not bench.rehearsal else (32,), (False, True),
+            ((517, 517), (130, 701), (2100, 2100)) if not bench.rehearsal else ((5, 37),)):
+        def compared(d: int = head_dim, c: bool = causal, t: int = num_queries, s: int = num_keys) -> float:
+            q, k, v = (bench.randn(2, tokens, heads, d).transpose(1, 2) for tokens, heads in ((t, 8), (s, 2), (s, 2)))
+            return worst(lambda *x: attention(*x, causal=c), lambda *x: exact_attention(*x, c, None), [q, k, v],
+                         torch.randn_like(q))
+        bench.check(f"second form {head_dim} causal={causal} {num_queries}x{num_keys}", compared)
+
+
 def paged(bench: Bench) -> None:
     """Decoding from and prefilling into a cache in blocks."""
     contexts = [700, 1, 333] if not bench.rehearsal else [37, 1, 17]
@@ -120,4 +140,4 @@ def paged(bench: Bench) -> None:
                     lambda case=case, off=off: off(paged_prefill(cu_seqlens_q=starts, **case, scale=128 ** -0.5)))
 
 
-JOBS = [Job("ladder", ladder, 60), Job("flash", flash, 200), Job("paged", paged, 60)]
+JOBS = [Job("ladder", ladder, 60), Job("flash", flash, 200), Job("paged", paged, 60), Job("second form", hopper, 60)]

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import rms_norm as torch_rms_norm
 from torch.nn.functional import scaled_dot_product_attention, silu
 
-from bench.gpu_checks import paged_case
+from bench.gpu_checks import hopper_or_its_stand_in, paged_case
 from bench.gpu_timing import Bench, Job, Rival, rate
 from bench.gpu_verdict import FLASH, RIVAL
 from bench.record import compare
@@ -22,7 +22,7 @@ from reference_impl.kernels.rmsnorm import rms_norm
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.traffic import paged_decode_bytes
 
-CUDNN = "cuDNN in torch's SDPA"
+CUDNN, PLAIN = "cuDNN in torch's SDPA", "own plain form"
 LENGTHS = (4096, 8192, 16384)
 
 
@@ -69,6 +69,37 @@ def backward(bench: Bench, length: int) -> None:
     bench.race(f"flash backward, head 128, {length:,} tokens", "TFLOP/s", 2.5 * flops(leaves[0]), run,
                {FLASH: Rival(lambda: gradients(sdpa(bench, SDPBackend.FLASH_ATTENTION, *leaves)), 0.8, 0.95),
                 CUDNN: Rival(lambda: gradients(sdpa(bench, SDPBackend.CUDNN_ATTENTION, *leaves)))})
+
+
+def second(bench: Bench, length: int) -> None:
+    """The form made for Hopper, forward and backward, beside the plain one, cuDNN and FlashAttention-2."""
+    leaves = inputs(bench, length, grad=True)
+    detached, grad = [leaf.detach() for leaf in leaves], torch.randn_like(leaves[0])
+    attention = hopper_or_its_stand_in(bench)
+
+    def gradients(forward_pass: Callable[..., Tensor]) -> Callable[[], Any]:
+        out = forward_pass(*leaves)
+        return lambda: torch.autograd.grad(out, leaves, grad, retain_graph=True)
+    ours: list[Callable[[], Any]] = []
+
+    def run_backward() -> Any:
+        if not ours:
+            ours.append(gradients(lambda *x: attention(*x, causal=True)))
+        return ours[0]()
+
+    def plain(*x: Tensor) -> Tensor:
+        return flash_attention(*x, causal=True)
+
+    def torchs(backend: SDPBackend) -> Callable[..., Tensor]:
+        return lambda *x: sdpa(bench, backend, *x)
+    flash_2, cudnn = torchs(SDPBackend.FLASH_ATTENTION), torchs(SDPBackend.CUDNN_ATTENTION)
+    bench.race(f"second form forward, head 128, {length:,} tokens", "TFLOP/s", flops(leaves[0]),
+               lambda: attention(*detached, causal=True),
+               {PLAIN: Rival(lambda: lambda: plain(*detached), 1.0), FLASH: Rival(lambda: lambda: flash_2(*detached), 1.0),
+                CUDNN: Rival(lambda: lambda: cudnn(*detached), None, 0.75)})
+    bench.race(f"second form backward, head 128, {length:,} tokens", "TFLOP/s", 2.5 * flops(leaves[0]), run_backward,
+               {PLAIN: Rival(lambda: gradients(plain), 1.0), FLASH: Rival(lambda: gradients(flash_2), 0.8, 0.95),
+                CUDNN: Rival(lambda: gradients(cudnn))})
 
 
 def window(bench: Bench) -> None:
@@ -154,6 +185,8 @@ FLASH_JOBS = [*(Job(f"forward {length}", lambda bench, length=length: forward(be
                 for length in LENGTHS),
               *(Job(f"backward {length}", lambda bench, length=length: backward(bench, length), 50)
                 for length in LENGTHS),
-              Job("window", window, 20), Job("variable length", varlen, 30)]
+              Job("window", window, 20), Job("variable length", varlen, 30),
+              *(Job(f"second form {length}", lambda bench, length=length: second(bench, length), 60)
+                for length in LENGTHS[1:])]
 PAGED_JOBS = [Job("decode", decode, 30), Job("RMSNorm", lambda bench: memory(bench, "RMSNorm"), 40),
               Job("SwiGLU", lambda bench: memory(bench, "SwiGLU"), 40)]

@@ -14,6 +14,7 @@ import torch
 from reference_impl.kernels import backend
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.flash_attention import flash_attention
+from reference_impl.kernels.flash_attention_hopper import hopper_attention
 from reference_impl.kernels.matmul import matmul
 from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.paged_prefill import paged_prefill
@@ -25,6 +26,7 @@ from tests.reference_impl.kernels.overflow import too_large
 
 triton = pytest.importorskip("triton", reason="Triton has wheels for Linux only")
 tl = triton.language
+TensorDescriptor = pytest.importorskip("triton.tools.tensor_descriptor").TensorDescriptor
 pytestmark = pytest.mark.skipif(backend.interpreting(), reason="the interpreter compiles nothing")
 POINTERS = {torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
 SHARED_MEMORY = 232_448  # bytes that one program can have on a Hopper
@@ -41,6 +43,9 @@ def compile_for_hopper(kernel, arguments):
         if parameter.is_constexpr or (isinstance(value, int) and value == 1):
             signature[parameter.name], constants[parameter.name] = "constexpr", value
             continue
+        if isinstance(value, TensorDescriptor):
+            signature[parameter.name] = f"tensordesc<bf16{str(value.block_shape).replace(' ', '')}>"
+            continue
         kind = POINTERS[value.dtype] if torch.is_tensor(value) else "fp32" if isinstance(value, float) else "i32"
         signature[parameter.name] = kind
         if torch.is_tensor(value) or kind == "i32" and value % 16 == 0:
@@ -51,6 +56,7 @@ def compile_for_hopper(kernel, arguments):
     said = subprocess.run([assembler, "-v", "--gpu-name=sm_90a", "-", "-o", "/dev/null"], input=compiled.asm["ptx"],
                           capture_output=True, text=True, check=True).stderr
     return {"ptx": compiled.asm["ptx"], "ttir": compiled.asm["ttir"], "shared": compiled.metadata.shared,
+            "registers": int(re.search(r"Used (\d+) registers", said)[1]),
             "spilled": int(re.search(r"(\d+) bytes spill stores", said)[1])}
 
 
@@ -127,3 +133,31 @@ def test_paged_kernels_fit_and_address_the_cache_with_64_bits(compiled):
     for kernel in compiled.values():
         assert kernel["shared"] <= SHARED_MEMORY and kernel["spilled"] == 0
         assert not too_large(kernel["ttir"])
+
+
+def in_flight(ptx):
+    """The most groups of wgmma begun and not waited for where a power of two, the softmax's, is computed."""
+    begun = most = 0
+    for line in ptx.splitlines():
+        if "wgmma.commit_group" in line:
+            begun += 1
+        elif wait := re.search(r"wgmma.wait_group.sync.aligned (\d+)", line):
+            begun = min(begun, int(wait[1]))
+        elif "ex2.approx" in line:
+            most = max(most, begun)
+    return most
+
+
+def test_the_second_form_multiplies_beside_its_softmax_and_the_plain_one_waits(compiled):
+    q, k = (zeros(1, 256, heads, 128).transpose(1, 2) for heads in (8, 2))
+    flash_attention(q, k, k, causal=True, backend="triton")
+    hopper_attention(q.requires_grad_(), k, k, causal=True).backward(zeros(1, 8, 256, 128))
+    assert set(compiled) == {"_forward_kernel", "_persistent_kernel", "_delta_kernel", "_keys_kernel"}
+    forward, backward = compiled["_persistent_kernel"], compiled["_keys_kernel"]
+    assert (in_flight(compiled["_forward_kernel"]["ptx"]), in_flight(forward["ptx"])) == (0, 1)
+    assert "cp.async.bulk.tensor" in forward["ptx"]  # tiles come and go by the copy unit
+    assert forward["registers"] <= 255 and forward["spilled"] == 0 and forward["shared"] <= SHARED_MEMORY // 2 + 1024
+    assert "wgmma" in backward["ptx"] and re.search(r"(atom|red)\.global", backward["ptx"])
+    assert not re.search(r"(?<!wg)mma\.sync", backward["ptx"])  # none of the five products falls back to narrow ones
+    assert backward["spilled"] <= 256 and backward["shared"] <= SHARED_MEMORY
+    assert not too_large(backward["ttir"])  # the forward pass names tiles by coordinates, not by addresses
