@@ -56,6 +56,13 @@ class AddedTokens:
         wanted = {self.shown[token.content]: token for token in self.tokens if token.normalized == normalized}
         if not wanted:
             return None
+        meant = sum(token.normalized == normalized for token in self.tokens)
+        if len(wanted) != meant:
+            alike = [token.content for token in self.tokens if token.normalized == normalized
+                     and wanted[self.shown[token.content]] is not token]
+            other = wanted[self.shown[alike[0]]].content
+            raise TokenizerError(f"the added tokens {alike[0]!r} and {other!r} are the same once normalised, so that a text "
+                                 "does not say which is meant (`tokenizers` takes one of them by chance)")
         longest_first = sorted(wanted, key=len, reverse=True)
         return regex.compile("|".join(map(regex.escape, longest_first))), wanted
 
@@ -94,7 +101,8 @@ def _found(finder: tuple[regex.Pattern, dict[str, AddedToken]] | None, text: str
             end = len(text) - len(text[end:].lstrip(WHITE_SPACE))
         if done < start:
             yield done, start, None
-        yield start, end, token.content
+        if start < end:  # nothing is left of white space that the token before has taken
+            yield start, end, token.content
         done = end
     if done < len(text):
         yield done, len(text), None

@@ -19,6 +19,7 @@ import regex
 
 from reference_impl.tokenizers.charsmap import CharsMap
 from reference_impl.tokenizers.oniguruma import Finder
+from reference_impl.tokenizers.vocabulary import TokenizerError
 
 Aligned = tuple[str, Sequence[int]]
 WHITE_SPACE = ("\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
@@ -113,7 +114,10 @@ def _composed(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 class Replace:
-    """Every match of an expression becomes `content`, which has the origin of the last character it stands for."""
+    """Every match of an expression becomes `content`, which has the origin of the last character it stands for.
+
+    TokenizerError where it would be put in before the first character: it stands for none there, nor after one.
+    """
 
     def __init__(self, pattern: Finder, content: str):
         self.pattern, self.content = pattern, content
@@ -122,6 +126,9 @@ class Replace:
         """The text with its origins."""
         parts, origins, done = [], [], 0
         for start, end in spans(self.pattern, text):
+            if end == 0 and self.content:
+                raise TokenizerError(f"the normaliser Replace puts {self.content!r} before the first character of a text, "
+                                     "where `tokenizers` has no offsets for it: use Prepend")
             parts += [text[done:start], self.content]
             origins += [*range(done, start), *[max(0, end - 1)] * len(self.content)]
             done = end
@@ -140,9 +147,14 @@ def spans(pattern: Finder, text: str) -> list[tuple[int, int]]:
 
 
 class Prepend:
-    """A text before every text that is not empty. It has the origin of the first character."""
+    """A text before every text that is not empty. It has the origin of the first character.
+
+    TokenizerError for an empty one: `tokenizers` then loses the first character's offsets.
+    """
 
     def __init__(self, content: str):
+        if not content:
+            raise TokenizerError("the normaliser Prepend puts nothing before a text: leave it out of the file")
         self.content = content
 
     def aligned(self, text: str) -> Aligned:

@@ -93,7 +93,7 @@ class Tokenizer:
         first = self._without_template(text, specials_in_text)
         second = None if pair is None else self._without_template(pair, specials_in_text)
         if max_length is None:
-            return self._fill(first, second, add_specials)
+            return self._padded(self._fill(first, second, add_specials))
         added = self.template.num_added(second is not None) if add_specials else 0
         if (room := max_length - added) < 0:
             raise TokenizerError(f"max_length is {max_length}, but the template alone adds {added} special tokens")
@@ -103,17 +103,17 @@ class Tokenizer:
         cut_both = all(len(ranges) > 1 for ranges in windows)
         filled = [self._fill(first.part(*a), None if second is None else second.part(*b), add_specials)
                   for a in windows[0] for b in windows[1]]
-        return replace(filled[0], overflow=[] if cut_both else filled[1:])
+        return self._padded(replace(filled[0], overflow=[] if cut_both else filled[1:]))
+
+    def _padded(self, encoding: Encoding) -> Encoding:
+        return enc.pad([encoding], **self.use.padding)[0] if self.use.padding else encoding
 
     def _fill(self, first: Encoding, second: Encoding | None, add_specials: bool) -> Encoding:
         for text in (first, second) if self.trim_offsets else ():
             if text is not None:
                 text.offsets = enc.trimmed(text.tokens, text.offsets, self.adds_space)
         template = self.template if add_specials else self.bare
-        filled = template.fill(first, second, self.vocabulary.id_of)
-        if self.use.padding:
-            filled, = enc.pad([filled], **self.use.padding)
-        return filled
+        return template.fill(first, second, self.vocabulary.id_of)
 
     def encode_batch(self, texts: Iterable[str | tuple[str, str]], length: int | None = None, multiple_of: int = 1,
                      padding_side: str = "right", **options) -> list[Encoding]:
