@@ -343,7 +343,7 @@ if scores is not None:
 # The check builds small ones with real code and counts the numbers and the bytes that are really there.
 # It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it.
 #
-# **In**: `vocab_size` $V$ and `dim` $D$, at least 1; `nonzero`, from 0 to $V^2$. **Out**: a dictionary with these three keys; its values are plain `int`s.
+# **In**: `vocab_size` $V$ and `dim` $D$, at least 1; `nonzero`, from 0 to $V^2$. **Out**: a dictionary with these three keys (others are not looked at); its values are plain `int`s.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -547,7 +547,7 @@ check(test_keep)
 #
 # **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `power` above 0 and at most 2. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `power`, an int or a float above 0 and at most 2. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -826,7 +826,7 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: any numbers above 0, fractions among them. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
 #
 # **In**: `counts`, a tensor with any number of axes from one on, no negative number. **Out**: float32 in the same shape.
 #
