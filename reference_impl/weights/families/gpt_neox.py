@@ -5,11 +5,16 @@ from reference_impl.weights.families import tables
 from reference_impl.weights.families.rotary import take
 from reference_impl.weights.names import Files, Names
 from reference_impl.weights.published import DECODER, Published, same
+from reference_impl.weights.shards import WeightsError
 
 
 def read(config: dict[str, Any]) -> dict[str, Any]:
-    """Rotary settings have moved, and had names of their own."""
+    """Rotary settings have moved, and had names of their own. `transformers` passes over a rope_theta beside them."""
+    stray = config.pop("rope_theta", None)
     rotary = take(config, ("default",), rope_theta="rotary_emb_base", partial_rotary_factor="rotary_pct")
+    if stray not in (None, rotary.parameters.get("rope_theta", 10_000)):
+        raise WeightsError(f"config.json sets rope_theta to {stray!r} outside of its rope_parameters, where GPT-NeoX has "
+                           "rotary_emb_base: move it into rope_parameters, or leave it out")
     return {**config, **{f"rope_parameters.{key}": value for key, value in rotary.parameters.items()}}
 
 

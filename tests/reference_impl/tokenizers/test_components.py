@@ -124,6 +124,28 @@ def test_bytes_of_unigram_are_honoured(tmp_path):
         check_against(tokenizer, ["abba", "\u65e5\u672ca", "<0x41>", "<unk>a"], tmp_path / "t.json")
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("flags", [{}, {"lstrip": True}, {"lstrip": True, "rstrip": True}])
+def test_an_added_token_of_white_space_that_another_has_taken_is_left_out(flags, normalized, tmp_path):
+    tokenizer = unigram(["<unk>", "<s>"])
+    tokenizer.add_tokens([AddedToken("\n", normalized=normalized, **flags)])
+    check_against(tokenizer, ["\n", "a\n \nb", "\n\n\n", "x\n\t\n y", " \n ", "a \n\n"], tmp_path / "t.json")
+
+
+@pytest.mark.parametrize("padding", [{}, {"length": 4}, {"pad_to_multiple_of": 5}])
+def test_what_is_cut_off_is_padded_as_the_text_is(padding, tmp_path):
+    library = bert()
+    library.enable_truncation(7, stride=1)
+    library.enable_padding(**padding)
+    library.save(str(tmp_path / "t.json"))
+    ours, text = tokenizer_json.load(tmp_path / "t.json"), "the bank lends to the river and the bank of it"
+    pairs = zip([ours.encode(text), *ours.encode_batch([text, "a"])], [library.encode(text), *library.encode_batch([text, "a"])],
+                strict=True)
+    for mine, theirs in pairs:
+        assert [mine.ids, *(piece.ids for piece in mine.overflow)] == [
+            theirs.ids, *(piece.ids for piece in theirs.overflowing)]
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("strategy", ["longest_first", "only_first", "only_second"])
 def test_truncation_and_padding_of_the_file_hold_unless_told_otherwise(side, strategy, tmp_path):

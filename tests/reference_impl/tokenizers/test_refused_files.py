@@ -30,12 +30,24 @@ TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "A"
     ({"added_tokens": [HALF]}, "half of a surrogate pair"),
     ({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", float("nan")]]}}, "NaN where a number"),
     ({"post_processor": TEMPLATE}, "give the special token another name"),
+    ({"normalizer": {"type": "Prepend", "prepend": ""}}, "Prepend puts nothing before a text"),
+    ({"normalizer": {"type": "Lowercase"}, "added_tokens": [{**HALF, "content": "New", "normalized": True},
+                                                            {**HALF, "content": "nEW", "normalized": True, "id": 3}]},
+     "'New' and 'nEW' are the same once normalised"),
 ])
 def test_a_value_that_the_library_refuses_is_refused_in_words(tmp_path, changed, words):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps({**copy.deepcopy(BASE), **changed}))
     with pytest.raises(TokenizerError, match=f"(?s){path}.*{words}"):
         tokenizer_json.load(path)
+
+
+@pytest.mark.parametrize("expression", ["^", "x*", r"\b"])
+def test_text_before_the_first_character_is_refused_where_the_library_has_no_place_for_it(tmp_path, expression):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({**BASE, "normalizer": {"type": "Replace", "pattern": {"Regex": expression}, "content": "_"}}))
+    with pytest.raises(TokenizerError, match="before the first character .* use Prepend"):
+        tokenizer_json.load(path).encode("a")
 
 
 @pytest.mark.parametrize("load", [tokenizer_json.load, SentencePieceTokenizer.load])

@@ -273,6 +273,7 @@ def test_rotary_positions_that_contradict_themselves_are_refused(rope, says):
     (t5.T5Config, "t5", {"relative_attention_num_buckets": 2}, "num_buckets is 2"),
     (t5.T5Config, "t5", {"dense_act_fn": "silu"}, "sets dense_act_fn beside feed_forward_proj 'relu'"),
     (gpt_neox.GPTNeoXConfig, "gpt_neox", {"rotary_pct": 0.33, "num_attention_heads": 64}, "rotary positions turn pairs"),
+    (gpt_neox.GPTNeoXConfig, "gpt_neox", {"rope_theta": 500.0}, "rope_theta to 500.0 outside of its rope_parameters"),
     (longformer.LongformerConfig, "longformer", {"attention_window": 3}, "attention_window is 3"),
     (roberta.RobertaConfig, "roberta", {"max_position_embeddings": 2}, "give more than 2"),
     (bert.BertConfig, "bert", {"pruned_heads": {"0": [1]}}, "all heads are there"),
