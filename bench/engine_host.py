@@ -1,6 +1,6 @@
 """The engine's own share of a step: everything but the model, which is stubbed; beside a plain scheduler.
 
-    row, flatness = host_rows(repetitions=5)
+    rates = host_rates(repetitions=5)
 
 256 sequences of 1,000 tokens decode; the stub answers with logits of a tiny vocabulary, so that what is measured is
 scheduling, block tables, slots, the choice of tokens, stop conditions and the trace. The rival is a scheduler with the
@@ -8,8 +8,12 @@ least that serving needs, of the shape that nano-vllm made known:
 a queue, one free list, a block taken when a sequence crosses into it, nested lists padded into a tensor. It has no
 priorities, no preemption ranks, no stop strings, no trace, no random numbers of its own for each request.
 """
+import gc
+import json
 import statistics
+import sys
 import time
+import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -21,6 +25,8 @@ from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.generation.sampling_params import SamplingParams
 
 NUM_SEQS, CONTEXT, BLOCK, VOCAB = 256, 1000, 16, 8
+STEPS = 32  # in which every sequence takes two blocks
+TIMES, LONGER = 4, "four times the length"  # to see that it costs little more
 
 
 class StubModel(torch.nn.Module):
@@ -43,18 +49,23 @@ class StubModel(torch.nn.Module):
         return self.logits[:len(hidden)]
 
 
-def engine_step_seconds(params: SamplingParams, context: int = CONTEXT, steps: int = 40) -> float:
-    """Median seconds of a step in which all sequences decode one token."""
+def decoding_engine(params: SamplingParams, context: int, num_seqs: int = NUM_SEQS) -> Engine:
+    """An engine on the stub, of which each sequence has `context` tokens and decodes one a step."""
     longest = context + params.max_tokens
-    limits = SchedulerConfig(max_num_seqs=NUM_SEQS, max_num_batched_tokens=65536, max_model_len=longest)
-    engine = Engine(StubModel(longest), EngineConfig(num_blocks=NUM_SEQS * (-(-longest // BLOCK) + 1), block_size=BLOCK,
+    limits = SchedulerConfig(max_num_seqs=num_seqs, max_num_batched_tokens=65536, max_model_len=longest)
+    engine = Engine(StubModel(longest), EngineConfig(num_blocks=num_seqs * (-(-longest // BLOCK) + 1), block_size=BLOCK,
                                                      prefix_caching=True, scheduler=limits))
-    for number in range(NUM_SEQS):
+    for number in range(num_seqs):
         prompt = [(number * 7 + place * (1 + number % 5)) % VOCAB for place in range(context - 1)]
         engine.add_request(prompt, params, str(number))
     while any(sequence.num_uncomputed != 1 for sequence in engine.scheduler.running) or engine.scheduler.waiting:
         engine.step()
-    seconds = []
+    return engine
+
+
+def engine_step_seconds(params: SamplingParams, context: int = CONTEXT, steps: int = STEPS) -> float:
+    """Median seconds of the processor for a step in which all sequences decode one token."""
+    engine, seconds = decoding_engine(params, context), []
     for _ in range(steps):
         started = time.process_time()
         said = engine.step()
@@ -110,7 +121,7 @@ class PlainScheduler:
             sequence.ids.append(token)
 
 
-def plain_step_seconds(context: int = CONTEXT, steps: int = 40) -> float:
+def plain_step_seconds(context: int = CONTEXT, steps: int = STEPS) -> float:
     """The same work by the plain scheduler."""
     scheduler = PlainScheduler(NUM_SEQS * (-(-(context + steps + 2) // BLOCK) + 1))
     for number in range(NUM_SEQS):
@@ -123,12 +134,63 @@ def plain_step_seconds(context: int = CONTEXT, steps: int = 40) -> float:
     return statistics.median(seconds)
 
 
-GREEDY = SamplingParams(temperature=0, max_tokens=120, ignore_eos=True)
-DRAWN = SamplingParams(temperature=0.1, max_tokens=120, ignore_eos=True, seed=1)
+GREEDY = SamplingParams(temperature=0, max_tokens=STEPS + 1, ignore_eos=True)
+DRAWN = SamplingParams(temperature=0.1, max_tokens=STEPS + 1, ignore_eos=True, seed=1)
+
+
+def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
+    """Steps a second of ours and of the plain scheduler, each time in turn, also of texts that are longer.
+
+    The processor's time is counted, not the clock's.
+    """
+    ways = {"greedy": lambda: engine_step_seconds(GREEDY), "drawn": lambda: engine_step_seconds(DRAWN),
+            "plain": plain_step_seconds, LONGER: lambda: engine_step_seconds(GREEDY, TIMES * CONTEXT),
+            f"plain, {LONGER}": lambda: plain_step_seconds(TIMES * CONTEXT)}
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repetitions):
+        for name, measure in ways.items():
+            rates[name].append(1 / measure())
+    return rates
+
+
+def calls_a_sequence(params: SamplingParams) -> float:
+    """Python functions that are entered for each sequence in a step in which none takes a block."""
+    counts = []
+    for num_seqs in (8, 40):
+        engine, entered = decoding_engine(params, 18, num_seqs), []
+        engine.step()
+        sys.setprofile(lambda frame, event, _, entered=entered: entered.append(event) if event == "call" else None)
+        try:
+            engine.step()
+        finally:
+            sys.setprofile(None)
+        counts.append(len(entered))
+    return (counts[1] - counts[0]) / (40 - 8)
+
+
+def bytes_of_a_step(context: int, num_seqs: int = 16) -> int:
+    """The most memory that Python and numpy hold in a step beyond what they held before it."""
+    engine = decoding_engine(GREEDY, context, num_seqs)
+    for _ in range(3):
+        engine.step()
+    gc.collect()
+    tracemalloc.start()
+    engine.step()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def main() -> None:
+    """Print milliseconds a step, or with --count what the test of the engine's host work looks at."""
+    torch.set_num_threads(1)
+    if "--count" in sys.argv:
+        print(json.dumps({"calls": {"greedy": calls_a_sequence(GREEDY), "drawn": calls_a_sequence(DRAWN)},
+                          "bytes": {context: bytes_of_a_step(context) for context in (18, 4018)}}))
+        return
+    for name, found in host_rates().items():
+        print(f"{name}: {1e3 / max(found):.2f} ms a step")
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    for name, params in (("greedy", GREEDY), ("sampled", DRAWN)):
-        print(f"{name}: {1e3 * engine_step_seconds(params):.2f} ms a step")
-    print(f"plain: {1e3 * plain_step_seconds():.2f} ms a step")
+    main()

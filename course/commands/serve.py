@@ -21,6 +21,7 @@ examples:
   course serve model.gguf --cache-mb 2048       a LLaMA in one file, and more room for long or many texts
   course serve --quantization int8              weights of eight bits: a quarter of the memory, quicker alone
   course serve --lora-modules polite=~/polite   a LoRA adapter, for requests whose model is "polite"
+  course serve --tensor-parallel-size 2         half of the model in each of two processes
   course serve --speculate 4                    guess up to four tokens a step from what the text said before
 
 then, with `pip install openai`:
@@ -32,7 +33,8 @@ then, with `pip install openai`:
 
 served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
 Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
-start. The API key is better given as {KEY_VARIABLE}: arguments can be read by everybody on the machine.
+start; 1 a process with a slice of the model was lost. The API key is better given as {KEY_VARIABLE}: arguments can be
+read by everybody on the machine.
 """
 
 
@@ -53,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="schedule the next step while one is computed; none ahead of guesses and structured answers")
     what.add_argument("--device", default="cpu", metavar="DEVICE",
                       help="where the model computes: cpu, cuda, or cuda:1 (default: cpu)")
+    what.add_argument("--tensor-parallel-size", type=int, metavar="N",
+                      help="cut the model into N slices, each in a process of its own (on cuda: on a GPU of its own); "
+                           "under torchrun: as many as it started (default: 1)")
     what.add_argument("--lora-modules", nargs="+", default=[], metavar="NAME=FOLDER",
                       help="LoRA adapters as peft saves them, each chosen by its name as a request's `model`")
     what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
@@ -102,11 +107,26 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--port is {args.port}: give 0 to 65535")
     if args.trace and not args.trace.absolute().parent.is_dir():
         raise CourseError(f"--trace {args.trace}: there is no folder {args.trace.absolute().parent}")
-    listening = _listen(args.host, args.port)  # before the model is loaded: it takes seconds to hear of a taken port
+    # Before the model is loaded: it takes seconds to hear of a taken port. Of several ranks the first serves.
+    listening = _listen(args.host, args.port) if os.environ.get("RANK", "0") == "0" else socket.socket()
     try:
-        return _serve(args, api_key, listening)
+        with _ranks(args) as ranks:
+            if ranks is not None and ranks.rank:
+                return _work(args, ranks)
+            return _serve(args, api_key, listening, ranks)
     finally:
         listening.close()
+
+
+def _work(args: argparse.Namespace, ranks) -> int:
+    from reference_impl.engine.loading import DTYPES, LoadingError, load
+    from reference_impl.engine.ranks import local_device
+    try:
+        loaded = load(args.model, DTYPES[args.dtype], local_device(args.device, ranks.rank), shard=ranks.shard)
+    except LoadingError:
+        return 2  # the first rank says why
+    ranks.work(loaded.model)
+    return 0
 
 
 def _is_loopback(host: str) -> bool:
@@ -130,13 +150,52 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket) -> int:
+@contextlib.contextmanager
+def _ranks(args: argparse.Namespace):
+    """The processes that hold the model's slices; None if it is in one piece. CourseError if it can't be cut so."""
+    started = int(os.environ.get("WORLD_SIZE", 1))
+    size = started if args.tensor_parallel_size is None else args.tensor_parallel_size
+    if size < 1:
+        raise CourseError(f"--tensor-parallel-size is {size}: give 1 or more")
+    if started not in (1, size):
+        raise CourseError(f"--tensor-parallel-size is {size}, but torchrun has started {started}: leave it out, or give "
+                          f"torchrun --nproc-per-node {size}")
+    if size == 1:
+        yield None
+        return
+    for option in ("quantization", "lora_modules", "cuda_graphs"):
+        if getattr(args, option):
+            raise CourseError(f"--tensor-parallel-size with --{option.replace('_', '-')} is not served: leave out one of them")
+    import torch
+
+    from reference_impl.engine.ranks import RankLost, Ranks, leave_signals_to_rank_0, local_device
+    if args.device not in ("cpu", "cuda"):
+        raise CourseError(f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda for the first {size} GPUs")
+    if args.device == "cuda" and torch.cuda.device_count() < size:
+        raise CourseError(f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs here")
+    try:
+        if started == 1:
+            with Ranks.start(size, args.model, args.dtype, args.device) as ranks:
+                yield ranks
+            return
+        if os.environ["RANK"] != "0":
+            leave_signals_to_rank_0()
+        ranks = Ranks.join(local_device(args.device, int(os.environ["LOCAL_RANK"])))
+        try:
+            yield ranks
+        finally:
+            ranks.close()
+    except RankLost as loss:
+        raise CourseError(str(loss)) from loss
+
+
+def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket, ranks=None) -> int:
     from reference_impl.engine.connections import allow_connections, make_server
     from reference_impl.engine.limits import Limits
     from reference_impl.engine.loading import DEFAULT_ENCODER_NAME, LoadingError, load_encoder
     from reference_impl.engine.server import Served, create_app
     try:
-        loaded, engine = _engine(args)
+        loaded, engine = _engine(args, ranks)
         encoder = load_encoder(args.encoder) if args.encoder else _default_encoder()
     except LoadingError as error:
         raise CourseError(str(error)) from error
@@ -146,6 +205,9 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     served = Served(engine, name, loaded.render_chat if loaded.chat_template else None, encoder, encoder_name, api_key,
                     args.enable_prompt_tokens_details, limits)
     server = make_server(create_app(served), limits)
+    losses = []
+    if ranks is not None:
+        ranks.on_loss = lambda loss: (losses.append(loss), setattr(server, "should_exit", True))
     _announce(args, loaded, engine, served, listening)
     before = signal.signal(signal.SIGTERM, _as_ctrl_c)
     try:
@@ -160,8 +222,10 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
                 _say_at_the_end(f"trace of {len(engine.trace.rows):,} steps: {args.trace}")
             except OSError as error:
                 print(f"course serve: the trace can't be written: {error}", file=sys.stderr)
+    if losses:
+        print(f"course serve: {losses[0]}", file=sys.stderr)
     _say_at_the_end("course serve: ended")
-    return 0
+    return 1 if losses else 0
 
 
 def _say_at_the_end(line: str) -> None:
@@ -174,7 +238,7 @@ def _as_ctrl_c(*_) -> None:
     raise KeyboardInterrupt
 
 
-def _engine(args: argparse.Namespace):
+def _engine(args: argparse.Namespace, ranks=None):
     from reference_impl.engine.engine import Engine, EngineConfig
     from reference_impl.engine.loading import DTYPES, LoadingError, load
     from reference_impl.engine.model_runner import ModelRunner
@@ -192,9 +256,10 @@ def _engine(args: argparse.Namespace):
     device = _device(args)
     if args.quantization and device.type != "cpu":
         raise CourseError(f"--quantization {args.quantization} is for the CPU: leave out --device {args.device}")
-    loaded = load(args.model, DTYPES[args.dtype], device, args.quantization == "int8", join=not args.lora_modules)
+    loaded = load(args.model, DTYPES[args.dtype], device, args.quantization == "int8", not args.lora_modules,
+                  ranks and ranks.shard)
     try:
-        block = ModelRunner(loaded.model, 1, args.block_size).cache.bytes_per_block
+        block = ModelRunner(loaded.model, 1, args.block_size, num_shards=ranks.size if ranks else 1).cache.bytes_per_block
         num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
         longest = min(loaded.model.config.max_position_embeddings, num_blocks * args.block_size)
         if longest < 2:
@@ -207,7 +272,7 @@ def _engine(args: argparse.Namespace):
                               async_scheduling=args.async_scheduling,
                               trace_steps=10_000 if args.trace else 1)
         return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
-                              NgramProposer() if args.speculate else None, _adapters(args, loaded.name))
+                              NgramProposer() if args.speculate else None, _adapters(args, loaded.name), ranks)
     except (ValueError, RuntimeError) as error:  # torch's word for memory that is not there is a RuntimeError
         raise LoadingError(str(error)) from error
 
@@ -255,10 +320,13 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
     from reference_impl.layers.int8 import weight_bytes
     host, port = listening.getsockname()[:2]
     config, cache = engine.config, engine.runner.cache
+    # Of a model in slices, this rank's: what each holds.
     tensors = [*loaded.model.parameters(), *(b for n, b in loaded.model.named_buffers() if n.endswith(".weight"))]
     parameters = sum(tensor.numel() for tensor in tensors)
+    shards = engine.runner.num_shards
     lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
-             f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2 ** 20:,.0f} MiB, "
+             f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2 ** 20:,.0f} MiB"
+             f"{f' in each of {shards} processes' if shards > 1 else ''}, "
              f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
              f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
              f"{config.num_blocks * cache.bytes_per_block / 2 ** 20:,.0f} MiB; "

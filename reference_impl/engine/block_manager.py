@@ -116,6 +116,7 @@ class BlockManager:
         for block in prefix:
             self._hold(block)
             sequence.block_table.append(block)
+        sequence.table_version += 1
         sequence.num_computed_tokens = sequence.num_cached_tokens = len(sequence.block_table) * self.block_size
 
     def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
@@ -135,14 +136,16 @@ class BlockManager:
             self._let_go(shared)
             needed -= 1
         sequence.block_table.extend(self._take() for _ in range(needed))
+        if needed or copies:
+            sequence.table_version += 1
         return copies
 
     def commit(self, sequence: Sequence, num_tokens: int) -> None:
         """The next `num_tokens` tokens are computed: make the blocks that they filled known by their hash."""
-        first = sequence.num_computed_tokens // self.block_size
-        sequence.num_computed_tokens += num_tokens
-        if sequence.num_computed_tokens // self.block_size > first:
-            self._make_known(sequence, first)
+        before = sequence.num_computed_tokens
+        sequence.num_computed_tokens = before + num_tokens
+        if before % self.block_size + num_tokens >= self.block_size:  # a block is full
+            self._make_known(sequence, before // self.block_size)
             self._give_up_behind_window(sequence)
 
     def _give_up_behind_window(self, sequence: Sequence) -> None:
@@ -156,6 +159,7 @@ class BlockManager:
             self._let_go(sequence.block_table[sequence.num_given_up])
             sequence.block_table[sequence.num_given_up] = GIVEN_UP
             sequence.num_given_up += 1
+            sequence.table_version += 1
 
     def blocks_for(self, num_tokens: int, chunk: int) -> int:
         """The most blocks that a sequence of `num_tokens` holds at once, if a step computes at most `chunk` of them."""
@@ -180,6 +184,7 @@ class BlockManager:
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """The child shares every block of the parent."""
         child.block_table = list(parent.block_table)
+        child.table_version += 1
         for block in child.block_table[child.num_given_up:]:
             self.ref_counts[block] += 1
 
@@ -188,6 +193,7 @@ class BlockManager:
         for block in reversed(sequence.block_table[sequence.num_given_up:]):
             self._let_go(block)
         sequence.block_table = []
+        sequence.table_version += 1
         sequence.num_computed_tokens = sequence.num_given_up = 0
 
     def shrink(self, sequence: Sequence) -> None:
@@ -195,12 +201,14 @@ class BlockManager:
         keep = -(-sequence.num_computed_tokens // self.block_size)
         while len(sequence.block_table) > keep:
             self._let_go(sequence.block_table.pop())
+            sequence.table_version += 1
 
     def restore(self, sequence: Sequence, count: int) -> None:
         """Take `count` blocks for a sequence that comes back from the host with its computed tokens."""
         if count > self.num_free_blocks:
             raise OutOfBlocks(f"{sequence.id} needs {count} blocks, {self.num_free_blocks} are free")
         sequence.block_table = [self._take() for _ in range(count)]
+        sequence.table_version += 1
         self._make_known(sequence, 0)
 
     def _hold(self, block: int) -> None:

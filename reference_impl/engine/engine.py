@@ -13,7 +13,7 @@ What comes out does not depend on who else is served: every sequence has its own
 its own stop strings. (With guesses that holds for greedy answers; sampled ones keep their distribution, see
 `speculative`.)
 
-Not here: several GPUs, pictures.
+Not here: how several processes compute one model (see `ranks`), pictures.
 """
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -27,9 +27,10 @@ from typing import NamedTuple
 from reference_impl.engine.adapters import Adapters
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner, Prepared
+from reference_impl.engine.ranks import Ranks
 from reference_impl.engine.sampling import SampledToken, Sampling, report
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig, Step
-from reference_impl.engine.sequence import Sequence
+from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.engine.speculative import Draft, Proposer
 from reference_impl.engine.structured import StructuredOutput
 from reference_impl.engine.trace import Trace
@@ -89,13 +90,17 @@ class Completion:
 class Engine:
     """A model, its cache, its queues. Not to be shared by threads: see `async_engine`.
 
-    `adapters` are folders by the names that requests choose them by (see `adapters`).
+    `adapters` are folders by the names that requests choose them by (see `adapters`). `ranks` are the processes that hold
+    the model's other slices, of which this one is the first.
     """
 
     def __init__(self, model: GPT | Llama, config: EngineConfig = EngineConfig(), tokenizer: Tokenizer | None = None,
                  eos_ids: Iterable[int] = (), proposer: Proposer | None = None,
-                 adapters: Mapping[str, Path | str] | None = None):
+                 adapters: Mapping[str, Path | str] | None = None, ranks: Ranks | None = None):
         limits = config.scheduler
+        if ranks is not None and (adapters or config.cuda_graphs):
+            raise ValueError(f"{'adapters' if adapters else 'cuda_graphs'} with a model in {ranks.size} slices: serve it "
+                             "without, or in one")
         if limits.max_model_len > model.config.max_position_embeddings:
             raise ValueError(f"max_model_len is {limits.max_model_len}, but the model has "
                              f"{model.config.max_position_embeddings} positions: lower max_model_len")
@@ -104,7 +109,10 @@ class Engine:
                                    getattr(model.config, "sliding_window", None))
         self.scheduler = Scheduler(limits, self.blocks)
         self.adapters = Adapters(model, adapters) if adapters else None
-        self.runner = ModelRunner(model, config.num_blocks, config.block_size, limits.num_host_blocks, self.adapters)
+        sizes = (config.num_blocks, config.block_size, limits.num_host_blocks)
+        self.runner = ModelRunner(model, *sizes, self.adapters, *((ranks.size, ranks.tell) if ranks else ()))
+        if ranks is not None:
+            ranks.begin(*sizes)
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
@@ -186,7 +194,7 @@ class Engine:
         said, scores = flight.result()
         self._flight = None
         going_on = [(sequence, tokens) for sequence, tokens in zip(flight.sequences, said, strict=True)
-                    if not sequence.is_finished]  # one that ended or was aborted since has one token too many here
+                    if sequence.status is not Status.FINISHED]  # one that ended or was aborted since has one token too many here
         if ahead is not None:
             for sequence, tokens in going_on:
                 sequence.append(tokens[0].id if tokens else 0)
@@ -221,7 +229,7 @@ class Engine:
         rows: list[tuple[Sequence, range]] = []
         scored: list[tuple[Sequence, range, range]] = []
         for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, prepared.spans, strict=True):
-            if sequence.scores_prompt and span:
+            if sequence.params.prompt_logprobs is not None and span:
                 span = self._score_prompt(sequence, num_tokens, num_drafts, span, scored)
             self.blocks.commit(sequence, num_tokens - num_drafts)
             if span:
@@ -288,10 +296,25 @@ class Engine:
 
     def _advance(self, sequence: Sequence, tokens: list[SampledToken], appended: bool) -> Output:
         """Append what was said, up to where the sequence ends, unless its one token is there already."""
-        stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
-        num_accepted = max(len(tokens) - 1, 0)
         if sequence.params.structure is not None:
             self.structures.advance(sequence, [token.id for token in tokens])
+        if len(tokens) == 1 and not sequence.draft_ids:  # most
+            token = tokens[0].id
+            if not appended:
+                sequence.append(token)
+            text, reason = self._stopping[sequence].add(token)
+        else:
+            tokens, text, reason = self._advance_by_guesses(sequence, tokens, appended)
+        scores = sequence.prompt_logprobs
+        if scores:
+            sequence.prompt_logprobs = []
+        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens, scores)
+
+    def _advance_by_guesses(self, sequence: Sequence, tokens: list[SampledToken], appended: bool
+                            ) -> tuple[list[SampledToken], str, str | None]:
+        """The same for several tokens or none; which are said, their text, and why the sequence ended if it did."""
+        stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
+        num_accepted = max(len(tokens) - 1, 0)
         for place, token in enumerate(tokens):
             if not appended:
                 sequence.append(token.id)
@@ -307,8 +330,7 @@ class Engine:
             # Accepted drafts are in the cache already; what was written for refused ones will be written over.
             self.blocks.commit(sequence, min(num_accepted, max(len(tokens) - 1, 0)))
             self.blocks.shrink(sequence)
-        scores, sequence.prompt_logprobs = sequence.prompt_logprobs, []
-        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens, scores)
+        return tokens, text, reason
 
     def _forget(self, sequence: Sequence) -> None:
         self._stopping.pop(sequence, None)

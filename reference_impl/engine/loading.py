@@ -22,7 +22,9 @@ from reference_impl import corpora
 from reference_impl.corpora.fetching import check_stamps
 from reference_impl.engine.embedding import Encoder
 from reference_impl.generation.layout import join_projections, store_by_longer_side
+from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.int8 import quantize
+from reference_impl.layers.tensor_parallel import Shard, split
 from reference_impl.models.bert import Bert
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
@@ -71,13 +73,20 @@ class Loaded:
 
 
 def load(path: Path | str | None = None, dtype: torch.dtype = torch.float32,
-         device: torch.device | str = "cpu", int8: bool = False, join: bool = True) -> Loaded:
+         device: torch.device | str = "cpu", int8: bool = False, join: bool = True, shard: Shard | None = None
+         ) -> Loaded:
     """What lies at `path`, or SmolLM2, its weights on `device`, or in eight bits on a CPU (see `layers.int8`).
 
     On a GPU projections of the same vector are joined, unless adapters are to change them one by one (`join=False`).
+    With a `shard` only its slices are kept, after the whole was read into the host's memory.
     LoadingError says what is missing.
     """
     loaded = _load(path, dtype)
+    if shard is not None:
+        try:
+            split(loaded.model, shard)
+        except ModelInputError as error:
+            raise LoadingError(str(error)) from error
     loaded.model.to(device)
     if int8:
         quantize(loaded.model)

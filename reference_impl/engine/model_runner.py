@@ -6,11 +6,14 @@ On a GPU a step in which every sequence brings one token can be replayed from a 
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
+from collections.abc import Callable
+from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from reference_impl.engine.adapters import Adapters
@@ -41,11 +44,22 @@ class Prepared:
     num_rows: list[tuple[int, int]] = field(default_factory=list)  # of each: tokens, and rows for the output layer
 
 
+@lru_cache(maxsize=8)
+def _rows(count: int) -> list[range]:
+    """A row for each of `count` sequences. Not to be changed: the next step of as many has the same list."""
+    return [range(row, row + 1) for row in range(count)]
+
+
 class ModelRunner:
-    """A model and its paged cache."""
+    """A model and its paged cache.
+
+    With `num_shards` it is one of so many slices of a model (see `layers.tensor_parallel`), and its cache holds the keys
+    and values of its own heads. `tell` is called with each step before it is computed.
+    """
 
     def __init__(self, model: GPT | Llama, num_blocks: int, block_size: int, num_host_blocks: int = 0,
-                 adapters: Adapters | None = None):
+                 adapters: Adapters | None = None, num_shards: int = 1,
+                 tell: Callable[[Prepared], None] | None = None):
         config = model.config
         self.model, self.block_size = model.eval(), block_size
         self.window = getattr(config, "sliding_window", None)
@@ -53,9 +67,9 @@ class ModelRunner:
         self.device = weight.device
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_heads
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
-        self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads, head_dim, weight.dtype,
-                                self.device, num_host_blocks)
-        self.tables, self.adapters = BlockTables(), adapters
+        self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads // num_shards, head_dim,
+                                weight.dtype, self.device, num_host_blocks)
+        self.tables, self.adapters, self.num_shards, self._tell = BlockTables(), adapters, num_shards, tell
         self.graphs: CudaGraphs | None = None
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
@@ -77,12 +91,24 @@ class ModelRunner:
         prepared = Prepared(step)
         if not step.scheduled:
             return prepared
-        # Those that bring one token come first, see `Layout`.
-        order = sorted(range(len(step.scheduled)), key=[item.num_tokens > 1 for item in step.scheduled].__getitem__)
-        scheduled = [step.scheduled[place] for place in order]
-        self._lay_out(scheduled, prepared)
-        if prepared.layout.num_decodes == len(prepared.ids) and all(item.samples for item in scheduled):  # most steps
-            prepared.spans = [range(row, row + 1) for row in range(len(scheduled))]  # `order` moved none
+        scheduled, order = step.scheduled, range(len(step.scheduled))
+        counts = [num_tokens for _, num_tokens, _ in scheduled]
+        decodes = counts.count(1) == len(counts)  # most steps
+        if not decodes:  # those that bring one token come first, see `Layout`
+            order = sorted(order, key=[count > 1 for count in counts].__getitem__)
+            scheduled, counts = [scheduled[place] for place in order], [counts[place] for place in order]
+        sequences = [item.sequence for item in scheduled]
+        firsts = [sequence.num_computed_tokens for sequence in sequences]
+        if decodes:
+            prepared.ids = [sequence.ids[first] for sequence, first in zip(sequences, firsts, strict=True)]
+            if UNKNOWN in prepared.ids:
+                prepared.unknown = [(place, sequence) for place, sequence in enumerate(sequences)
+                                    if prepared.ids[place] == UNKNOWN]
+        else:
+            self._read_ids(scheduled, prepared)
+        self._lay_out(sequences, np.array(counts), np.array(firsts), prepared)
+        if decodes and [len(sequence.ids) - 1 for sequence in sequences] == firsts:  # each says its next token
+            prepared.spans = _rows(len(scheduled))
         else:
             self._choose_rows(scheduled, order, prepared)
         if self.adapters is not None:
@@ -92,7 +118,7 @@ class ModelRunner:
         return prepared
 
     @staticmethod
-    def _choose_rows(scheduled: list[Scheduled], order: list[int], prepared: Prepared) -> None:
+    def _choose_rows(scheduled: list[Scheduled], order: Ids[int], prepared: Prepared) -> None:
         prepared.rows, prepared.spans, end = [], [range(0)] * len(scheduled), 0
         for place, item in zip(order, scheduled, strict=True):
             end += item.num_tokens
@@ -105,6 +131,8 @@ class ModelRunner:
     @torch.inference_mode()
     def compute(self, prepared: Prepared) -> Float[Tensor, "R V"]:
         """Move blocks, pass the step's tokens through the model, and return logits. All tokens must be known."""
+        if self._tell is not None and (prepared.ids or prepared.step.moves):
+            self._tell(prepared)
         self.cache.move(prepared.step.moves)
         if not prepared.ids:
             return torch.zeros(0, self.model.config.vocab_size)
@@ -123,30 +151,29 @@ class ModelRunner:
             self.adapters.choose(prepared.adapters, [rows for _, rows in prepared.num_rows], self.device)
         return self.model.output(hidden[torch.tensor(prepared.rows, dtype=torch.int64, device=self.device)])
 
-    def _lay_out(self, scheduled: list[Scheduled], prepared: Prepared) -> None:
-        """Ids and positions of the step's tokens, and where their keys and values go."""
+    @staticmethod
+    def _read_ids(scheduled: list[Scheduled], prepared: Prepared) -> None:
         ids = prepared.ids
         for sequence, num_tokens, num_drafts in scheduled:
             first = sequence.num_computed_tokens
-            if num_tokens == 1:
-                ids.append(sequence.ids[first])
-            else:
-                ids += sequence.ids[first:first + num_tokens - num_drafts]
-                ids += sequence.draft_ids[:num_drafts]
+            ids += sequence.ids[first:first + num_tokens - num_drafts]
+            ids += sequence.draft_ids[:num_drafts]
             if ids[-1] == UNKNOWN:
                 prepared.unknown.append((len(ids) - 1, sequence))
-        counts = np.array([item.num_tokens for item in scheduled])  # (B,)
-        firsts = np.array([item.sequence.num_computed_tokens for item in scheduled])  # (B,)
-        rows = np.repeat(np.arange(len(scheduled)), counts)  # (T,), whose token it is
-        positions = np.arange(len(ids)) - np.repeat(counts.cumsum() - counts, counts) + firsts[rows]  # (T,)
-        tables = self.tables.padded([item.sequence for item in scheduled])  # (B, M)
+
+    def _lay_out(self, sequences: list[Sequence], counts: Int[np.ndarray, "B"], firsts: Int[np.ndarray, "B"],
+                 prepared: Prepared) -> None:
+        """Positions of the step's tokens, so many of each sequence, and where their keys and values go."""
+        rows = np.repeat(np.arange(len(counts)), counts)  # (T,), whose token it is
+        positions = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts) + firsts[rows]  # (T,)
+        tables = self.tables.padded(sequences)  # (B, M)
         slots = tables[rows, positions // self.block_size].astype(np.int64) * self.block_size + positions % self.block_size
 
-        def tensor(values: np.ndarray | list[int], dtype: torch.dtype) -> Tensor:
+        def tensor(values: np.ndarray, dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(values, dtype=dtype).to(self.device)
         longer = counts[counts > 1]
         layout = Layout(tensor(slots, torch.int64), tensor(tables, torch.int32), tensor(firsts + counts, torch.int32),
-                        len(scheduled) - len(longer))
+                        len(counts) - len(longer))
         if len(longer):
             layout.cu_seqlens_prefill = tensor(np.concatenate([[0], longer.cumsum()]), torch.int32)
             layout.max_seqlen_prefill = int(longer.max())

@@ -62,7 +62,9 @@ class Sampling:
         """
         plain = [(sequence, span.start) for sequence, span in rows if len(span) == 1]
         said = self._plain(logits, plain)
-        for sequence, span in rows if len(plain) < len(rows) else ():
+        if len(plain) == len(rows):
+            return list(said.values())
+        for sequence, span in rows:
             if len(span) > 1:
                 try:
                     said[sequence] = self._verify(sequence, logits[span.start:span.stop], drafts[sequence])
@@ -76,7 +78,7 @@ class Sampling:
         if not rows:
             return {}
         sequences, places = zip(*rows, strict=True)
-        if places != tuple(range(len(logits))):
+        if len(places) != len(logits) or places != tuple(range(len(logits))):
             logits = logits[list(places)]  # (B, V)
         try:
             logits_allowed = self._of_the_form(logits, sequences)
@@ -88,9 +90,11 @@ class Sampling:
             return {sequence: tokens for place, sequence in enumerate(sequences)
                     for sequence, tokens in self._plain(logits, [(sequence, place)]).items()}
         chosen = choose(processed, [self._draw(sequence) for sequence in sequences]).tolist()
-        return {sequence: [SampledToken(id)] if sequence.params.logprobs is None
-                else _report(sequence, logits[row:row + 1], [id])
-                for row, (sequence, id) in enumerate(zip(sequences, chosen, strict=True))}
+        said = {sequence: [SampledToken(id)] for sequence, id in zip(sequences, chosen, strict=True)}
+        for row, sequence in enumerate(sequences):
+            if sequence.params.logprobs is not None:
+                said[sequence] = _report(sequence, logits[row:row + 1], [chosen[row]])
+        return said
 
     def _of_the_form(self, logits: Float[Tensor, "B V"], sequences: Ids[Sequence]) -> Float[Tensor, "B V"]:
         """Forbid what would leave the form that a request asked for."""
@@ -106,7 +110,7 @@ class Sampling:
 
     def _draw(self, sequence: Sequence) -> float | None:
         """The sequence's next number of [0, 1), None if it is greedy."""
-        if sequence.params.greedy:
+        if not sequence.params.temperature:
             return None
         waiting = self._draws.get(sequence)
         if not waiting:
@@ -140,7 +144,7 @@ class Sampling:
                    ) -> Float[Tensor, "R V"]:
         params = [sequence.params for sequence in sequences]
         ends = [(*each.stop_token_ids, *(() if each.ignore_eos else self.eos_ids)) for each in params] \
-            if any(each.min_tokens for each in params) else None
+            if any([each.min_tokens for each in params]) else None
         return process(logits, params, [sequence.prompt_ids for sequence in sequences], outputs, ends)
 
 

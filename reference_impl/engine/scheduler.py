@@ -86,6 +86,7 @@ class Scheduler:
         self.running: list[Sequence] = []
         self._free_host_blocks = list(range(config.num_host_blocks))
         self._arrivals = 0
+        self._came = False  # whether a sequence began to run since those that run were put in order
 
     @property
     def has_work(self) -> bool:
@@ -119,9 +120,11 @@ class Scheduler:
     def schedule(self) -> Step:
         """Decide the next step and take the blocks for it."""
         step = Step()
-        self.running.sort(key=self._rank)
+        if self._came:  # only waiting changes a rank, and who leaves takes nobody's place
+            self.running.sort(key=self._rank)
+            self._came = False
         self._serve_running(step)
-        if not step.preempted:
+        if self.waiting and not step.preempted:
             self._admit(step)
         for sequence in self.waiting:
             sequence.steps_waited += 1
@@ -133,14 +136,15 @@ class Scheduler:
 
     def _serve_running(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens
-        promised = sum(sequence.num_uncomputed == 1 for sequence in self.running)  # one token for each that decodes
-        position = 0
+        uncomputed = [len(sequence.ids) - sequence.num_computed_tokens for sequence in self.running]
+        promised = uncomputed.count(1)  # one token for each that decodes
+        position, has_room, scheduled = 0, self.blocks.has_room, step.scheduled
         while position < len(self.running):
             sequence = self.running[position]
-            decodes = sequence.num_uncomputed == 1
+            decodes = uncomputed[position] == 1
             promised -= decodes
-            if decodes and not sequence.draft_ids and self.blocks.has_room(sequence):  # most sequences in most steps
-                step.scheduled.append(Scheduled(sequence, 1))
+            if decodes and not sequence.draft_ids and has_room(sequence):  # most sequences in most steps
+                scheduled.append(Scheduled(sequence, 1))
                 budget -= 1
                 position += 1
                 continue
@@ -201,6 +205,7 @@ class Scheduler:
                 break
             self.waiting.pop(0)
             self.running.append(sequence)
+            self._came = True
             sequence.status = Status.RUNNING
             step.admitted.append(sequence)
             num_tokens = min(sequence.num_uncomputed, budget)
@@ -232,6 +237,7 @@ class Scheduler:
         for child in children:
             self.blocks.fork(sequence, child)
         self.running += children
+        self._came = True
         return children
 
     def finish(self, sequence: Sequence, reason: str) -> None:

@@ -44,6 +44,7 @@ class Sequence:
     block_table: list[int] = field(default_factory=list)  # block i holds tokens i * block_size and after
     num_computed_tokens: int = 0  # how many tokens have their keys and values in those blocks
     num_cached_tokens: int = 0  # of these, how many were found there at the last admission (prefix caching)
+    table_version: int = 0  # counts the changes of block_table
     num_given_up: int = 0  # entries at the table's start whose blocks lie behind the model's window
     host_table: list[int] = field(default_factory=list)  # while swapped out: where its blocks lie on the host
     num_forks: int = 0  # how many more continuations start from this one when its prompt is computed

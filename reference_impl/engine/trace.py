@@ -11,6 +11,7 @@ w waiting although it runs (the budget was spent), . finished.
 import json
 from collections import deque
 from collections.abc import Iterable
+from collections.abc import Sequence as Ids
 from pathlib import Path
 
 from reference_impl.engine.block_manager import BlockManager
@@ -18,20 +19,23 @@ from reference_impl.engine.scheduler import Step
 from reference_impl.engine.sequence import Sequence
 
 
-def wasted_slots(blocks: BlockManager, running: Iterable[Sequence]) -> tuple[int, int]:
+def wasted_slots(blocks: BlockManager, running: Ids[Sequence]) -> tuple[int, int]:
     """Slots of the blocks that are held, and how many of these hold no token yet. A shared block counts once.
 
     Only the blocks from a sequence's next slot on can have empty ones, so that nothing here grows with its length.
     """
-    empty: dict[int, int] = {}
     size = blocks.block_size
-    for sequence in running:
+    held = (blocks.num_blocks - blocks.num_free_blocks) * size
+    # Only continuations of one request can share a block that is not full.
+    alone = sum([len(sequence.block_table) * size - sequence.num_computed_tokens for sequence in running
+                 if sequence.params.n == 1])
+    empty: dict[int, int] = {}
+    for sequence in [sequence for sequence in running if sequence.params.n > 1]:
         computed, table = sequence.num_computed_tokens, sequence.block_table
         for entry in range(computed // size, len(table)):
             left = min(size, (entry + 1) * size - computed)
             empty[table[entry]] = min(empty.get(table[entry], size), left)
-    held = (blocks.num_blocks - blocks.num_free_blocks) * size
-    return held, sum(empty.values())
+    return held, alone + sum(empty.values())
 
 
 class Trace:
@@ -54,11 +58,10 @@ class Trace:
         return self._row(self._kept[-1])
 
     def record(self, step: Step, finished: Iterable[Sequence], waiting: Iterable[Sequence],
-               running: Iterable[Sequence], blocks: BlockManager) -> None:
+               running: Ids[Sequence], blocks: BlockManager) -> None:
         """Remember a step. To be called after it, with the queues as they are then."""
-        running = list(running)
         self._kept.append((
-            self.num_steps, [(item.sequence.id, item.num_tokens, item.num_drafts) for item in step.scheduled],
+            self.num_steps, [(sequence.id, tokens, drafts) for sequence, tokens, drafts in step.scheduled],
             [(s.id, s.num_cached_tokens) for s in step.admitted], [s.id for s in step.preempted], list(step.moves),
             [s.id for s in finished], [s.id for s in waiting], [s.id for s in running], blocks.num_free_blocks,
             wasted_slots(blocks, running)))

@@ -120,7 +120,7 @@ def process(logits: Logits, params: Sequence[SamplingParams], prompts: Sequence[
     `prompts` and `outputs` are each row's ids so far, `end_ids` the ids that end it, kept away until min_tokens.
     Raises GenerationError for a bias or an allowed id outside the vocabulary.
     """
-    asked = set().union(*(each.asks_for for each in params))
+    asked = set().union(*[each.asks_for for each in params])
     if not asked:
         return logits
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))

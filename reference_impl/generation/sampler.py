@@ -40,7 +40,8 @@ def generator_for(params: SamplingParams, index: int = 0) -> torch.Generator | N
 
 def check_logits(logits: Float[Tensor, "B V"]) -> None:
     """Raise GenerationError that names the first row with NaN or +inf, or without any token that may be chosen."""
-    for row, largest in enumerate(logits.amax(-1).tolist()):  # NaN if there is one in the row
+    each = logits.amax(-1)  # NaN if there is one in the row
+    for row, largest in enumerate([] if bool(each.isfinite().all()) else each.tolist()):
         if largest == -math.inf:
             raise GenerationError(f"row {row}: every token is forbidden; loosen allowed_token_ids, logit_bias or "
                                   "min_tokens")

@@ -83,6 +83,9 @@ class Step(NamedTuple):
     reason: Reason | None
 
 
+GOING_ON = Step("", None)
+
+
 class Stopping:
     """One row's end: end tokens, stop strings, max_tokens. The text is empty where there is no tokenizer."""
 
@@ -91,7 +94,7 @@ class Stopping:
             raise GenerationError(f"stop strings {params.stop!r} are looked for in text: give a tokenizer, "
                                   "or stop_token_ids")
         self.end_ids = frozenset(params.stop_token_ids) | (frozenset() if params.ignore_eos else frozenset(eos_ids))
-        self._params, self._count = params, 0
+        self._count, self._min_tokens, self._max_tokens = 0, params.min_tokens, params.max_tokens
         self._text = None if tokenizer is None else TextStream(tokenizer)
         self._strings = StopStrings(params.stop)
 
@@ -99,14 +102,16 @@ class Stopping:
         """The token was chosen. An end token has no text."""
         self._count += 1
         ended = token in self.end_ids
+        if self._text is None and not ended and self._count < self._max_tokens:
+            return GOING_ON
         text, met = "", False
         if self._text is not None and not ended:
             text = self._text.add(token)
-            if self._count >= self._params.min_tokens:
+            if self._count >= self._min_tokens:
                 text, met = self._strings.add(text)
         if met:
             return Step(text, "stop")
-        if ended or self._count >= self._params.max_tokens:
+        if ended or self._count >= self._max_tokens:
             rest, met = self._strings.add("" if self._text is None else self._text.finish())
             text += rest + ("" if met else self._strings.finish())
             return Step(text, "stop" if ended or met else "length")
