@@ -12,7 +12,7 @@ from torch.nn.functional import silu
 
 from bench.gpu_timing import Bench, Job, error
 from reference_impl.kernels.cache_write import store_kv
-from reference_impl.kernels.flash_attention import flash_attention
+from reference_impl.kernels.flash_attention import flash_attention, flash_attention_varlen
 from reference_impl.kernels.flash_attention_hopper import hopper_attention
 from reference_impl.kernels.matmul import matmul
 from reference_impl.kernels.paged_decode import paged_attention
@@ -100,6 +100,23 @@ def flash(bench: Bench) -> None:
         bench.check(f"flash {head_dim} causal={causal} window={window} {num_queries}x{num_keys}", compared)
 
 
+def packed(bench: Bench) -> None:
+    """Sequences of varied length end to end, some of them empty, against each by itself."""
+    lengths = [300, 0, 1, 517] if not bench.rehearsal else [5, 0, 3]
+    starts = torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32, device=bench.device)
+
+    def each_alone(q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None) -> Tensor:
+        parts = ((x[a:b].transpose(0, 1)[None] for x in (q, k, v)) for a, b in itertools.pairwise(starts.tolist()))
+        return torch.cat([exact_attention(*part, causal, window)[0].transpose(0, 1) for part in parts])
+    for head_dim, (causal, window) in itertools.product((64, 128) if not bench.rehearsal else (32,),
+                                                        ((False, None), (True, None), (True, 100))):
+        def compared(d: int = head_dim, c: bool = causal, w: int | None = window) -> float:
+            q, k, v = (bench.randn(sum(lengths), heads, d) for heads in (4, 2, 2))
+            return worst(lambda *x: flash_attention_varlen(*x, starts, starts, causal=c, window=w),
+                         lambda *x: each_alone(*x, c, w), [q, k, v], torch.randn_like(q))
+        bench.check(f"packed {head_dim} causal={causal} window={window}", compared)
+
+
 def hopper_or_its_stand_in(bench: Bench) -> Callable[..., Tensor]:
     """The second form; in a rehearsal, where no Triton runs, the plain form takes its place."""
     return flash_attention if bench.rehearsal else hopper_attention
@@ -140,4 +157,5 @@ def paged(bench: Bench) -> None:
                     lambda case=case, off=off: off(paged_prefill(cu_seqlens_q=starts, **case, scale=128 ** -0.5)))
 
 
-JOBS = [Job("ladder", ladder, 60), Job("flash", flash, 200), Job("paged", paged, 60), Job("second form", hopper, 60)]
+JOBS = [Job("ladder", ladder, 60), Job("flash", flash, 200), Job("paged", paged, 60), Job("packed", packed, 40),
+        Job("second form", hopper, 60)]

@@ -14,13 +14,15 @@ from torch.nn.functional import scaled_dot_product_attention, silu
 
 from bench.gpu_checks import hopper_or_its_stand_in, paged_case
 from bench.gpu_timing import Bench, Job, Rival, rate
-from bench.gpu_verdict import FLASH, RIVAL
+from bench.gpu_verdict import EACH_ALONE, FLASH, RIVAL
 from bench.record import compare
 from reference_impl.kernels.flash_attention import flash_attention, flash_attention_varlen
 from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.rmsnorm import rms_norm
+from reference_impl.kernels.selection import use_kernels
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.traffic import paged_decode_bytes
+from reference_impl.layers.packing import packed_attention
 
 CUDNN, PLAIN = "cuDNN in torch's SDPA", "own plain form"
 LENGTHS = (4096, 8192, 16384)
@@ -120,9 +122,17 @@ def varlen(bench: Bench) -> None:
     def padded() -> Callable[[], Any]:
         whole = [bench.randn(len(lengths), longest, 16, 128).transpose(1, 2) for _ in range(3)]
         return lambda: flash_attention(*whole, causal=True)
+
+    def each_alone() -> Callable[[], Any]:
+        row = [x.transpose(0, 1)[None] for x in packed]  # (1, 16, N, 128)
+
+        def run() -> Tensor:
+            with use_kernels("torch"):
+                return packed_attention(*row, starts, causal=True)
+        return run
     bench.race("variable length", "calls/s", 1, lambda: flash_attention_varlen(
         *packed, starts, starts, max_seqlens=(longest, longest), causal=True),
-        {"own padded": Rival(padded, 0.85 * token_ratio, 0.95 * token_ratio)})
+        {"own padded": Rival(padded, 0.85 * token_ratio, 0.95 * token_ratio), EACH_ALONE: Rival(each_alone, 1.0)})
 
 
 def memory(bench: Bench, name: str) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 RECORD = Path(__file__).resolve().parent / "results" / "gpu.json"
 RIGHT = 0.02  # the largest error over the largest number, in bfloat16
 FLASH, RIVAL = "FlashAttention-2 in torch's SDPA", "torch's operators"
-CHECKS = {"attention": ("flash", "flash "), "rms_norm": ("ladder", "rms_norm"), "swiglu": ("ladder", "swiglu")}
+EACH_ALONE = "torch's SDPA, one sequence after the other"
+CHECKS = {"attention": ("flash", "flash "), "packed_attention": ("packed", "packed "), "rms_norm": ("ladder", "rms_norm"), "swiglu": ("ladder", "swiglu")}
 """By operation the job of part "checks" that looks, and how the names of its checks begin."""
 RACES = {
     "attention": [(f"flash {way}, head 128, {length:,} tokens", FLASH) for way in ("forward", "backward")
                   for length in (4096, 8192, 16384)],
+    "packed_attention": [("variable length", EACH_ALONE)],
     "rms_norm": [("RMSNorm forward", RIVAL), ("RMSNorm backward", RIVAL)],
     "swiglu": [("SwiGLU forward", RIVAL), ("SwiGLU backward", RIVAL)],
 }

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 CHOICES = ("proven", "torch", "triton")
-OPERATIONS = ("attention", "rms_norm", "swiglu")
+OPERATIONS = ("attention", "packed_attention", "rms_norm", "swiglu")
 PROVEN: frozenset[str] = frozenset()
 INTERPRETED_DTYPES = (torch.float32, torch.float16)
 COMPILED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)

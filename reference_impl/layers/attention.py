@@ -63,6 +63,9 @@ def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float
     `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
     `causal` lets a query see itself and what came before, where the queries are the last T of the S keys; without a
     mask and with T = S it costs no memory. `dropout` is the share of weights set to zero, in training.
+
+    A single query stays with torch: our kernel works on tiles of 128 queries by one program, and would leave the rest of
+    a GPU idle. The engine's decoding has a kernel that cuts the keys (`kernels.paged_decode`).
     """
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]

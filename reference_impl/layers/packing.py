@@ -7,8 +7,8 @@ no more. Positions restart at each sequence, and attention stays inside it.
 
 A model that can do so takes a `Packing`, which says who may see whom, in the place of a mask.
 
-Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`): here there is one call of
-torch's fused operator for each sequence.
+Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`). Where none of ours runs,
+there is one call of torch's fused operator for each sequence.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from reference_impl.kernels.selection import runs_ours
 from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
 from reference_impl.layers.masks import causal_mask, join, window_mask
 
@@ -113,8 +114,18 @@ def pad(tokens: Shaped[Tensor, "N ..."], mask: Bool[Tensor, "B T"],
 def packed_attention(q: Float[Tensor, "1 H N D"], k: Float[Tensor, "1 K N D"], v: Float[Tensor, "1 K N D"],
                      cu_seqlens: Int[Tensor, "P"], *, window: tuple[int, int] | None = None, causal: bool = False,
                      scale: float | None = None, dropout: float = 0.0) -> Float[Tensor, "1 H N D"]:
-    """Attention inside each sequence alone. `window` is how many tokens before and after itself a query sees."""
+    """Attention inside each sequence alone. `window` is how many tokens before and after itself a query sees.
+
+    By our kernel for sequences of varied length where `kernels.selection` says so. It has no window of both sides.
+    """
     bounds = sequence_bounds(cu_seqlens, q.shape[2])
+    if (window is None or causal) and not dropout and runs_ours("packed_attention", q):
+        from reference_impl.kernels.flash_attention import flash_attention_varlen  # Triton takes a while to import
+        longest = max((stop - start for start, stop in zip(bounds, bounds[1:], strict=False)), default=0)
+        packed = (x[0].transpose(0, 1) for x in (q, k, v))  # (N, heads, D)
+        out = flash_attention_varlen(*packed, cu_seqlens, cu_seqlens, max_seqlens=(longest, longest), causal=causal,
+                                     window=None if window is None else window[0] + 1, scale=scale)
+        return out.transpose(0, 1)[None]
     mixed, masks = [], {}
     for start, stop in zip(bounds, bounds[1:], strict=False):
         length = stop - start

@@ -49,7 +49,7 @@ def test_every_path_runs_and_is_recorded(rehearsed):
     data, attempts = rehearsed
     assert [e for e in data["errors"] if not e["name"].endswith(RIVALS_FROM_ELSEWHERE)] == []
     assert len(data["errors"]) == 2 and all("there is no" in e["error"] for e in data["errors"])
-    assert all(error < gpu.RIGHT for error in data["checks"].values()) and len(data["checks"]) == 17
+    assert all(error < gpu.RIGHT for error in data["checks"].values()) and len(data["checks"]) == 20
     assert {row["part"] for row in data["rows"]} == {"flash", "paged", "engine", "training"}
     for (part, job), names in attempts.items():  # our side before any rival of the same name
         for row in data["rows"]:
