@@ -65,6 +65,12 @@ def discard(counts: Tensor, threshold: float) -> Tensor:
     return 1 - root(counts, threshold)
 
 
+def discard_the_frequent(counts: Tensor, threshold: float) -> Tensor:
+    """Confuses keep and drop for frequent words only: rare ones are kept always. At one half the two are equal."""
+    kept = root(counts, threshold)
+    return torch.where(kept < 1, 1 - kept, kept)
+
+
 def upside_down(counts: Tensor, threshold: float) -> Tensor:
     """Confuses keep and drop: the fraction is turned round, so that frequent words stay and rare ones go."""
     return (shares(counts) / threshold).sqrt().clamp(max=1)
@@ -100,7 +106,7 @@ WRONG: dict[str, list[Candidate]] = {
     "formula": [without_root, released_program],
     "shares": [raw_counts, share_of_largest],
     "limit": [no_limit, rare_never],
-    "keep-or-drop": [discard, upside_down],
+    "keep-or-drop": [discard_the_frequent, upside_down],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Candidate] = {

@@ -54,9 +54,9 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
     number, x_max, alpha = counts(rng, 1, 40, 7), 20.0, 1.5
     expect(student.glove_weight(number, x_max, alpha), given="x_max 20, alpha 1.5").equals(
         right_weight(number, x_max, alpha), cause="The limit of 1 should begin at the argument x_max, whatever alpha is.")
-    number = torch.tensor([0.25, 1.0, 2.25, 2.5, 3.0])
-    expect(student.glove_weight(number, 2.5, 0.5), given="x_max 2.5, alpha 0.5").equals(
-        right_weight(number, 2.5, 0.5), cause="x_max may be a fraction, such as 2.5, and should be used as it is.")
+    for number in (torch.tensor([0.25, 1.0, 2.25, 2.5, 3.0]), torch.tensor([1, 2, 3])):
+        expect(student.glove_weight(number, 2.5, 0.5), given=f"x_max 2.5, alpha 0.5, counts of dtype {number.dtype}").equals(
+            right_weight(number, 2.5, 0.5), cause="x_max may be a fraction, such as 2.5, and should be used as it is.")
 
 
 analogy = exercise("01.analogy", function="analogy", points=5, see="01-static-embeddings/judging#analogies",

@@ -1,156 +1,12 @@
-"""Checks of chapter 1, part 2: subsampling, a test for it, the noise, the skip-gram loss and gradient, CBOW."""
+"""Checks of chapter 1, part 2, training: the skip-gram loss, its gradient, and CBOW."""
 import torch
 from torch.nn.functional import softplus
 
-from autograder.chapters.c01_static_embeddings.keep_candidates import MISTAKEN, PROBES, RIGHT, WRONG
-from autograder.checks.draws import counts, distinct, normal, uniform, whole
-from autograder.checks.protocol import exercise, expect, expect_catches
+from autograder.checks.draws import distinct, normal, uniform, whole
+from autograder.checks.protocol import exercise, expect
 
 PAGE = "01-static-embeddings/word2vec"
 SKIPGRAM = ["reference_impl.embeddings.skipgram"]
-
-keep_probability = exercise("01.keep_probability", function="keep_probability", points=3, see=f"{PAGE}#fewer-the",
-                            withhold=SKIPGRAM)
-
-
-def frequent_words(rng: torch.Generator) -> tuple[torch.Tensor, float]:
-    """Counts of 4 to 7 words, neither rising nor falling, and a threshold below the share of each."""
-    words = whole(rng, 4, 7)
-    rising = counts(rng, 50, 70, words) + 60 * torch.arange(words)
-    return rising.roll(2), 0.05 / words
-
-
-@keep_probability.stage("formula", points=1)
-def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, rng):
-    number, threshold = frequent_words(rng)
-    rule = "A word above the threshold should be kept with probability sqrt(t / f), f its count divided by the sum of all."
-    large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
-    tiny = torch.tensor([60_000_000, 2, 40])
-    for given, t, cause in (
-            (number, threshold, rule), (number.double(), threshold / 2, rule), (number[:1], 0.25, rule),
-            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions: cut to whole numbers they give other "
-                                                         "shares."),
-            (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
-            (large.float(), 1e-5, rule),
-            (tiny, 1e-8, f"{rule} A share may be as small as one in ten millions, and so may t: a floor or a small number added "
-                         "to the share changes the answer.")):
-        right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
-        expect(student.keep_probability(given, t), given=f"{len(given)} counts of dtype {given.dtype}, t = {t:.3g}").equals(
-            right, cause=cause)
-
-
-@keep_probability.stage("limit", points=1)
-def test_a_rare_word_is_always_kept(student, rng):
-    for few in (2, 3):
-        number = torch.cat([uniform(rng, 900, 999, 3), uniform(rng, 1, 3, few)])
-        keep = expect(student.keep_probability(number, 0.01)).is_tensor(shape=(3 + few,), dtype=torch.float32)
-        expect(keep[3:], "The probability of the rare words").equals(
-            torch.ones(few), cause="A word below the threshold should be kept with probability exactly 1: never more, "
-                                   "never less.")
-        expect(bool((keep[:3] < 0.5).all())).is_true(cause="The frequent words should not be kept always.")
-    expect(student.keep_probability(torch.tensor([3, 1]), 0.75), given="counts 3 and 1, t = 0.75").equals(
-        torch.ones(2), cause="A word whose share is exactly the threshold should be kept always.")
-    expect(student.keep_probability(torch.tensor([9]), 1.5), given="one word, t = 1.5").equals(
-        torch.ones(1), cause="With a threshold above every share each word should be kept always.")
-
-
-@keep_probability.stage("unseen", points=1)
-def test_a_word_with_count_zero_gets_probability_one(student, rng):
-    for dtype in (torch.int64, torch.float32):
-        number, threshold = frequent_words(rng)
-        place = whole(rng, 1, len(number) - 2)
-        number[place] = 0
-        keep = expect(student.keep_probability(number.to(dtype), threshold)).is_tensor(
-            shape=tuple(number.shape), dtype=torch.float32)
-        expect(keep[place], "The probability of a word with count 0").equals(
-            torch.tensor(1.0), cause="A word that was never counted has share 0, and t / 0 is infinite: return 1 for it.")
-        expect(bool((keep < 0.9).sum() == len(number) - 1)).is_true(
-            cause="A word with count 0 should not change what happens to the others.")
-
-
-writing_a_test = exercise("01.test_keep", function="test_keep", points=4, kind="write-test", see=f"{PAGE}#fewer-the",
-                          withhold=SKIPGRAM)
-
-
-def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
-    """Show the student's test the right functions and both wrong ones of a kind."""
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN)
-
-
-@writing_a_test.stage("formula", points=1)
-def test_a_test_stops_a_wrong_formula(student, rng):
-    ask_test(student, "formula", rng, "A wrong formula passes your test: compare a frequent word with a number worked out by "
-                                      "hand.")
-
-
-@writing_a_test.stage("shares", points=1)
-def test_a_test_stops_wrong_shares(student, rng):
-    ask_test(student, "shares", rng, "Wrong shares pass your test: use counts that do not sum to 1, none of them close to the "
-                                     "whole text.")
-
-
-@writing_a_test.stage("limit", points=1)
-def test_a_test_stops_a_wrong_limit(student, rng):
-    ask_test(student, "limit", rng, "A wrong limit passes your test: is there a word well below the threshold, and do you ask "
-                                    "for exactly 1?")
-
-
-@writing_a_test.stage("keep-or-drop", points=1)
-def test_a_test_stops_confusing_keep_and_drop(student, rng):
-    ask_test(student, "keep-or-drop", rng, "A function that drops what it should keep passes your test: ask for the numbers, "
-                                           "not only for a range.")
-
-
-noise_distribution = exercise("01.noise_distribution", function="noise_distribution", points=3,
-                              see=f"{PAGE}#which-negatives", withhold=SKIPGRAM)
-
-
-@noise_distribution.stage("lottery", points=1)
-def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
-    for drawn in ([900, 400, 200], counts(rng, 200, 900, 1), counts(rng, 200, 900, whole(rng, 3, 7))):
-        number = torch.cat([torch.as_tensor(drawn), counts(rng, 9, 90, 1), torch.zeros(1, dtype=torch.int64)])
-        noise = expect(student.noise_distribution(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
-        expect(noise[-1], "The probability of a word with count 0").equals(
-            torch.tensor(0.0), cause="A word with count 0 should never be drawn.")
-        expect(noise.sum(), "The sum of the probabilities").close(
-            torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1: divide by the sum of the counts "
-                                                "*after* they are raised to the power.")
-        expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
-            cause="A word with a larger count should be drawn more often.")
-
-
-def bent(number: torch.Tensor, power: float) -> torch.Tensor:
-    """The right shares of the noise."""
-    weight = number.double() ** power
-    return (weight / weight.sum()).float()
-
-
-@noise_distribution.stage("three-quarters", points=1)
-def test_the_default_power_is_three_quarters(student, rng):
-    number = counts(rng, 1, 900, whole(rng, 4, 8))
-    rule = "Without a second argument the chance of a word should grow with its count to the power 0.75."
-    large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
-    for given, cause in (
-            (number, rule), (number[:1], rule), (number.double()[:3], rule),
-            (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers they give other "
-                                                         "chances."),
-            (large, f"{rule} Here counts and their sum need more than 32 bits.")):
-        noise = expect(student.noise_distribution(given)).is_tensor(shape=tuple(given.shape), dtype=torch.float32)
-        expect(noise / noise.sum(), "Your answer, divided by its sum,").equals(bent(given, 0.75), cause=cause)
-
-
-@noise_distribution.stage("argument", points=1)
-def test_the_power_can_be_chosen(student, rng):
-    number = counts(rng, 1, 90, whole(rng, 4, 8))
-    for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0):
-        noise = expect(student.noise_distribution(number, power)).is_tensor(
-            shape=tuple(number.shape), dtype=torch.float32)
-        expect(noise / noise.sum(), "Your answer, divided by its sum,", given=f"power {power:.3g}").equals(
-            bent(number, power), cause="The counts should be raised to the argument `power`.")
-    floats = number.float()
-    expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
-        bent(floats, 1.0), rtol=1e-5, atol=1e-7, cause="The counts should be raised to the argument `power`, which is 1 here.")
-
 
 sgns_loss = exercise("01.sgns_loss", function="sgns_loss", points=5, see=f"{PAGE}#one-step-by-hand", withhold=SKIPGRAM)
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
@@ -177,10 +33,16 @@ def test_zero_vectors_cost_log_two_for_each_score(student, rng):
                  "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair they are summed.")
 
 
+def of_length_two(rng: torch.Generator, dim: int) -> torch.Tensor:
+    """One vector, so that its scores with 1.5 times itself are 6 for every seed: large ones have a stage of their own."""
+    center = normal(rng, 1, dim) + 0.5
+    return 2 * center / center.norm()
+
+
 @sgns_loss.stage("true-context", points=1)
 def test_a_true_context_should_score_high(student, rng):
     for dim in (1, whole(rng, 3, 6)):
-        center, nothing = normal(rng, 1, dim) + 0.5, torch.zeros(1, 1, dim)
+        center, nothing = of_length_two(rng, dim), torch.zeros(1, 1, dim)
         for context in (center * 1.5, center * -0.5):
             ask_loss(student, (center, context, nothing), "The true context should cost -log sigmoid(v . u), with this "
                                                           "sign: the higher the score, the lower the loss.")
@@ -191,9 +53,9 @@ def test_a_true_context_should_score_high(student, rng):
 @sgns_loss.stage("negatives", points=1)
 def test_every_negative_should_score_low(student, rng):
     for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6))):
-        center, nothing = normal(rng, 1, dim) + 0.5, torch.zeros(1, dim)
-        center = 2 * center / center.norm()     # scores of 6 at most: the large ones have a stage of their own
-        negatives = center * uniform(rng, 0.3, 1.5, 1, number, 1)
+        center, nothing, share = of_length_two(rng, dim), torch.zeros(1, dim), uniform(rng, 0.3, 1.5, 1, number, 1)
+        share[0, 0] = 1.5
+        negatives = center * share
         ask_loss(student, (center, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
                                                         "inside, the centre v, and the sum over K.")
 
