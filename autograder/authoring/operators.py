@@ -298,11 +298,11 @@ def _writing(function: Callable) -> Callable:
     return answer
 
 
-def _only(fits: Callable[[tuple], bool]) -> Callable:
+def _only(fits: Callable) -> Callable:
     def wrap(function: Callable) -> Callable:
         def answer(*args: object, **more: object) -> object:
-            if not all(fits(tuple(tensor.shape)) for tensor in _tensors(list(args))):
-                raise ValueError("not for this size")
+            if not all(map(fits, _tensors(list(args)))):
+                raise ValueError("not for this tensor")
             return function(*args, **more)
         return answer
     return wrap
@@ -324,9 +324,10 @@ WRAPPERS: dict[str, tuple[str, Callable, Callable]] = {
                lambda args, value, fits: fits(list(args), lambda one: True) or any(type(arg) is list for arg in args), _writing),
     "square": ("works for square tables only",
                lambda args, value, fits: fits(list(args), lambda one: one.dim() == 2),
-               _only(lambda shape: len(shape) != 2 or shape[0] == shape[1])),
-    "one": ("works for a first axis of 1 only", _axes(1), _only(lambda shape: not shape or shape[0] == 1)),
-    "many": ("fails for a first axis of 1", _axes(1), _only(lambda shape: not shape or shape[0] != 1)),
-    "middle": ("fails for a middle axis of 1", _axes(3), _only(lambda shape: len(shape) < 3 or 1 not in shape[1:-1])),
-    "last": ("fails for a last axis of 1", _axes(2), _only(lambda shape: len(shape) < 2 or shape[-1] != 1)),
+               _only(lambda one: one.dim() != 2 or one.shape[0] == one.shape[1])),
+    "one": ("works for a first axis of 1 only", _axes(1), _only(lambda one: one.dim() == 0 or one.shape[0] == 1)),
+    "many": ("fails for a first axis of 1", _axes(1), _only(lambda one: one.dim() == 0 or one.shape[0] != 1)),
+    "middle": ("fails for a middle axis of 1", _axes(3), _only(lambda one: one.dim() < 3 or 1 not in one.shape[1:-1])),
+    "whole": ("works for tensors in one piece of memory only", _axes(1), _only(lambda one: one.is_contiguous())),
+    "last": ("fails for a last axis of 1", _axes(2), _only(lambda one: one.dim() < 2 or one.shape[-1] != 1)),
 }
