@@ -163,11 +163,11 @@ def test_code_for_one_size_only_earns_at_most_half(exercise):
 
 
 @each_exercise
-def test_a_slip_of_type_or_dtype_or_a_changed_argument_costs_a_fifth_at_most(exercise):
+def test_a_slip_of_type_or_memory_or_a_changed_argument_costs_a_fifth_at_most(exercise):
     source, calls = solution_of(assignment(exercise.id[:2]), exercise), asked(exercise)
     for name in {call.name for call in calls}:
         for mutant in wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name]):
-            if mutant.wrapper in ("double", "tensor", "writes"):
+            if mutant.wrapper in ("double", "tensor", "writes", "whole"):
                 names = namespace_of("reference", exercise)
                 ours = OurNamespace({**names, name: WRAPPERS[mutant.wrapper][-1](names[name])})
                 for result in results(exercise, ours, SECRETS[:2]):
@@ -184,11 +184,12 @@ WRITTEN = {number for folder in (ROOT / "autograder" / "checks", ROOT / "autogra
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
 def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     """In grading the causes are shown and the details are not: each number in a cause was written by an author."""
-    said = [[(stage.cause, stage.misconception) for stage in result.stages]
-            for result in verdicts(exercise, mistake, SECRETS[:3])]
-    if not said[0] == said[1] == said[2]:       # what is seen in the numbers may differ; the numbers themselves are not told
-        told = {number for result in said for pair in result for text in pair for number in NUMBER.findall(text)}
-        assert told <= WRITTEN, told - WRITTEN
+    said = {text for result in verdicts(exercise, mistake, SECRETS[:3]) for stage in result.stages
+            for text in (stage.cause, stage.misconception)}
+    told = {number for text in said for number in NUMBER.findall(text)}
+    assert told <= WRITTEN, told - WRITTEN
+    # What is seen may differ with the seed, and so the sentence; the same sentence with another number holds a drawn one.
+    assert len({NUMBER.sub("#", text) for text in said}) == len(said), said
 
 
 def run_pytest(impl: str) -> subprocess.CompletedProcess:
