@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 from course.book import page_models, stills
-from course.book.figures import KEYS, scripts_of
+from course.book.figures import ANSWERS, KEYS, scripts_of
 
 ROOT = Path(__file__).resolve().parents[2]
-OFFERED = re.compile(r'"model":\{"name":"([\w-]+)"')
+OFFERED = re.compile(r'"(?:model|vocabulary)":\{"name":"([\w-]+)"')
 
 
 def add_stills_and_scripts(app, pagename, templatename, context, doctree):
@@ -21,7 +21,7 @@ def add_stills_and_scripts(app, pagename, templatename, context, doctree):
     if not names:
         return
     context["body"] = stills.fill(body, ROOT)
-    with_models = any("model" in KEYS[name] for name in names)
+    with_models = any(ANSWERS & KEYS[name] for name in names)
     wanted = list(dict.fromkeys(file for name in names for file in scripts_of(name, with_models)))
     for file in wanted:
         app.add_js_file(file, loading_method="defer")

@@ -25,7 +25,15 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "skipgram-training": {"words", "snapshots"},
     "bank-neighbours": {"words", "senses", "methods", "neighbours"},
     "word-mixtures": {"model", "examples"},
+    "text-cuts": {"texts", "vocabularies"},
+    "bpe-training": {"words", "merges"},
+    "bpe-encoding": {"examples", "vocabularies"},
+    "longest-match": {"examples", "vocabularies"},
+    "unigram-lattice": {"pieces"},
+    "model-input": {"first", "second", "length", "batch"},
+    "token-price": {"counters", "languages"},
 }
+ANSWERS = {"model", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 
 
 class Figure:
@@ -60,7 +68,7 @@ class Figure:
             alt = traitlets.Unicode().tag(sync=True)
 
         widget = CourseFigure(data=self.data, caption=inline(self.caption), alt=self.alt)
-        if "model" in self.data:
+        if ANSWERS & set(self.data):
             widget.on_msg(_bring_model)
         return widget
 
@@ -99,7 +107,7 @@ def scripts_of(name: str, with_models: bool) -> list[str]:
 
 def widget_module(name: str) -> str:
     """The figure's scripts as one ES module that anywidget can load. Models come from the kernel when asked for."""
-    text = "\n".join(_asset(file) for file in scripts_of(name, "model" in KEYS[name]))
+    text = "\n".join(_asset(file) for file in scripts_of(name, bool(ANSWERS & KEYS[name])))
     return f"""{text}
 export default {{
   render({{ model, el }}) {{

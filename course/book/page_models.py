@@ -1,6 +1,7 @@
 """Trained models as scripts that a page can load from disk, and what a figure says of a model before it is loaded.
 
     page_model("gpt_kjv")                what a figure's data holds: name, size on disk, parameters
+    page_vocabulary("gpt2")              the same for the vocabulary of a published tokenizer
     write_scripts(folder, names)         NAME.js for each, for `book/assets/models/runtime.js`
 
 A page opened from file:// may not fetch anything, but it may add a script. So a model's safetensors file travels in
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from reference_impl.corpora import small_models
+from course.book import page_vocabularies
 
 CARD_KEYS = ("name", "kind", "config", "parameters", "figures", "script")
 TOKENIZER_FILES = {"bpe.json": "bpe", "vocab.txt": "wordpiece", "words.txt": "words", "symbols.json": "symbols"}
@@ -21,12 +22,21 @@ TOKENIZER_FILES = {"bpe.json": "bpe", "vocab.txt": "wordpiece", "words.txt": "wo
 
 def page_model(name: str) -> dict[str, Any]:
     """What a figure needs to offer a model: its name, the size of its script in MB, and how many numbers it has."""
+    from reference_impl.corpora import small_models  # it brings torch, which a page without a model does not need
     card = small_models.card(name)
     return {"name": name, "megabytes": round(len(weights_script(name)) / 1e6, 1), "parameters": card["parameters"]}
 
 
+def page_vocabulary(name: str) -> dict[str, Any]:
+    """The same for a published vocabulary (`page_vocabularies`): its name, MB and number of tokens."""
+    return {"name": name, "megabytes": round(len(weights_script(name)) / 1e6, 2), "tokens": page_vocabularies.size(name)}
+
+
 def archive(name: str) -> dict[str, Any]:
-    """A kept model as its card, its tokenizer and the bytes of its weights."""
+    """A kept model as its card, its tokenizer and the bytes of its weights; a published vocabulary has no weights."""
+    if name in page_vocabularies.READERS:
+        return {"card": {"name": name, "kind": "vocabulary"}, "tokenizer": page_vocabularies.tokenizer(name), "weights": b""}
+    from reference_impl.corpora import small_models
     folder = small_models.FOLDER / name
     card = small_models.card(name)
     return {"card": {key: card[key] for key in CARD_KEYS if key in card}, "tokenizer": _tokenizer(folder),

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from course.book.captions import FigureError
-from course.book.figures import ASSETS, KEYS, scripts_of
+from course.book.figures import ANSWERS, ASSETS, KEYS, scripts_of
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync",
@@ -123,7 +123,7 @@ def keep_stills(root: Path) -> list[Path]:
 
 
 def _scripts(name: str) -> list[str]:
-    return scripts_of(name, "model" in KEYS[name])
+    return scripts_of(name, bool(ANSWERS & KEYS[name]))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Small data for every figure, for the tests that draw them. NEAREST is what torch says of the vectors."""
-from course.book.page_models import page_model
+from course.book.page_models import page_model, page_vocabulary
 from reference_impl.corpora.small_models import small_model
 
 SENTENCES = [["we", "sat", "on", "the", "bank", "of", "the", "river"], ["the", "bank", "lends", "money"]]
@@ -33,3 +33,27 @@ def nearest(text: str, most: int = 8) -> list[dict]:
 
 DATA["word-mixtures"] = {"model": page_model("skipgram_glosses"), "examples": [
     {"text": text, "nearest": nearest(text)} for text in ("bank", "bank river", "bank -money")]}
+
+TINY_BPE = [{"parts": ["b", "a", "n"], "ranks": [7, 3], "at": 1}, {"parts": ["b", "an"], "ranks": [5], "at": 0},
+            {"parts": ["ban"], "ranks": [], "at": -1}]
+DATA |= {
+    "text-cuts": {"plain": True, "texts": [
+        {"text": "the bank", "label": "bank", "cuts": {"gpt2": ["the", "Ġbank"], "bert": ["the", "bank"]}},
+        {"text": "🏦", "cuts": {"gpt2": ["ðŁ", "ı", "¦"], "bert": ["[UNK]"]}}],
+        "vocabularies": [{"key": key, "label": key, "vocabulary": page_vocabulary(key)} for key in ("gpt2", "bert")]},
+    "bpe-training": {"words": [{"word": "bank", "count": 3}, {"word": "tank", "count": 2}, {"word": "bay", "count": 4}], "merges": 6},
+    "bpe-encoding": {"examples": [{"text": "ban", "words": [TINY_BPE]}, {"text": " ban", "words": [TINY_BPE[1:]]}],
+                     "vocabularies": [{"key": "gpt2", "label": "GPT-2", "vocabulary": page_vocabulary("gpt2")}]},
+    "longest-match": {"examples": [
+        {"word": "banks", "tries": [{"start": 0, "end": 5, "piece": "banks", "id": None}, {"start": 0, "end": 4, "piece": "bank", "id": 1},
+                                    {"start": 4, "end": 5, "piece": "##s", "id": 2}]},
+        {"word": "bank", "tries": [{"start": 0, "end": 4, "piece": "bank", "id": 1}]}],
+        "vocabularies": [{"key": "bert", "label": "BERT", "vocabulary": page_vocabulary("bert")}]},
+    "unigram-lattice": {"pieces": [
+        {"key": "hand", "label": "five", "mark": "", "words": ["banks"], "pieces": "ban 3 bank 4 ks 4 s 5 k 5"},
+        {"key": "more", "label": "more", "mark": "▁", "words": ["ban"], "pieces": "▁ 4 ▁ban 6 b 5 a 5 n 5 an 6"}]},
+    "model-input": {"first": list("abcdefg"), "second": list("xyz"), "length": 10, "batch": 12},
+    "token-price": {"counters": [{"key": "gpt2", "label": "GPT-2"}, {"key": "bytes", "label": "bytes"}],
+                    "languages": [{"name": "English", "text": "All", "counts": {"gpt2": 10, "bytes": 30}, "lost": {}},
+                                  {"name": "Hindi", "text": "सभी", "counts": {"gpt2": 90, "bytes": 80}, "lost": {"gpt2": 2}}]},
+}

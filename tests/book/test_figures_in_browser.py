@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 
 from course.book import stills
-from course.book.figures import KEYS, figure, scripts_of
+from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
 from tests.book.conftest import open_page
 from tests.book.figure_data import DATA, SENTENCES, WORDS, nearest
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
+
+
+def offered(name):
+    """What a figure may load: a model, or vocabularies."""
+    data = DATA[name]
+    return [data["model"]["name"]] if "model" in data else [one["vocabulary"]["name"] for one in data["vocabularies"]]
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +31,12 @@ def page_of(tmp_path_factory):
 
     def write(name):
         folder = tmp_path_factory.mktemp(name)
-        scripts = scripts_of(name, "model" in KEYS[name])
+        scripts = scripts_of(name, bool(ANSWERS & KEYS[name]))
         for file in ("palette.css", "figures/figures.css", *scripts):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text((ASSETS / file).read_text())
-        if "model" in KEYS[name]:
-            write_scripts(folder / "models" / "weights", [DATA[name]["model"]["name"]])
+        if ANSWERS & KEYS[name]:
+            write_scripts(folder / "models" / "weights", offered(name))
         body = stills.fill(figure(name, DATA[name], caption="A caption.", alt="What it shows.").to_html(), kept)
         (folder / "page.html").write_text(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
@@ -85,7 +91,13 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("window-counts", "input >> nth=0", "ArrowRight"), ("window-counts", "input >> nth=1", "ArrowRight"),
     ("skipgram-training", "button:has-text('Step')", "Enter"), ("skipgram-training", "input", "End"),
     ("bank-neighbours", "input:checked", "ArrowRight"), ("bank-neighbours", "select", "ArrowDown"),
-    ("word-mixtures", "input:checked", "ArrowRight"),
+    ("word-mixtures", "input:checked", "ArrowRight"), ("text-cuts", "input:checked", "ArrowRight"),
+    ("bpe-training", "button:has-text('Step')", "Enter"), ("bpe-training", "input >> nth=1", "ArrowRight"),
+    ("bpe-encoding", "button:has-text('Step')", "Enter"), ("bpe-encoding", "input:checked", "ArrowRight"),
+    ("longest-match", "button:has-text('Step')", "Enter"), ("longest-match", "input:checked", "ArrowRight"),
+    ("unigram-lattice", "input[type=range]", "End"), ("unigram-lattice", "input:checked", "ArrowRight"),
+    ("model-input", "input >> nth=0", "ArrowLeft"), ("model-input", "input:checked >> nth=0", "ArrowRight"),
+    ("token-price", "input:checked", "ArrowRight"), ("token-price", "select", "ArrowDown"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -270,7 +282,7 @@ def test_a_figure_works_where_only_scripts_of_the_site_may_run(browser, page_of,
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = open_page(browser, f"http://127.0.0.1:{server.server_port}/page.html")
     assert page.locator(".w2s-live").is_visible()
-    if "model" in KEYS[name]:
+    if ANSWERS & KEYS[name]:
         page.get_by_role("button", name="Load").click()
         page.locator(".w2s-stage[data-source=page]").wait_for()
     assert page.heard.complaints == []

@@ -1,12 +1,18 @@
-/* Tokenizers of the trained models: byte-level BPE, BERT's WordPiece, and plain lists of symbols.
+/* Tokenizers of the trained models and of published ones: byte-level BPE, BERT's WordPiece, SentencePiece's BPE, and
+   plain lists of symbols.
 
-   Each has encode(text) to [{id, text}], ids(text), token(id) as a reader sees it, and decode(ids). */
+   Each has encode(text) to [{id, text}], ids(text), token(id) as a reader sees it, and decode(ids). The published ones
+   have written(id), the token as its file writes it; byte-level BPE has words(text) and steps(word), WordPiece
+   words(text) and tries(word). */
 (globalThis.w2sParts ??= []).push(function tokenizers(lib) {
   "use strict";
   // Python's \s, not JavaScript's
   const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
   const GPT2 = new RegExp(`'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+`
     + `|[${SPACE}]+(?![^${SPACE}])|[${SPACE}]+`, "gu");
+  // SmolLM2's: each digit is a word
+  const SINGLE_DIGITS = new RegExp(`'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}| ?[^${SPACE}\\p{L}\\p{N}]+`
+    + `|[${SPACE}]+(?![^${SPACE}\\p{N}])|[${SPACE}]+`, "gu");
   const SIGN = "!-\\/:-@\\[-`\\{-~\\p{P}";
   const BERT = new RegExp(`[${SIGN}]|[^${SPACE}${SIGN}]+`, "gu");
   const CJK = new RegExp("[\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}"
@@ -19,34 +25,77 @@
       (b >= 33 && b <= 126) || (b >= 0xa1 && b <= 0xac) || b >= 0xae ? b : other++));
   }
 
-  function byteLevel({ tokens, merges }) {
+  function byteLevel({ tokens, merges, pattern = GPT2 }) {
     const characters = byteCharacters(), byteOf = new Map(characters.map((character, byte) => [character, byte]));
     const idOf = new Map(tokens.map((token, id) => [token, id]));
     const rank = new Map(merges.map(([left, right], n) => [`${left} ${right}`, n]));
     const utf8 = new TextEncoder(), known = new Map();
 
-    /* Join the pair of neighbours with the lowest rank, the leftmost of equals, while there is one. */
-    function merge(word) {
-      const parts = Array.from(utf8.encode(word), (byte) => characters[byte]);
+    /* Join the pair of neighbours with the lowest rank, the leftmost of equals, while there is one. Returns each state
+       on the way: the parts, the ranks of their neighbours, and where the next join is made, -1 at the end. */
+    function steps(word) {
+      const parts = Array.from(utf8.encode(word), (byte) => characters[byte]), found = [];
       for (;;) {
-        let best = Infinity, at = -1;
-        for (let i = 0; i + 1 < parts.length; i++) {
-          const found = rank.get(`${parts[i]} ${parts[i + 1]}`);
-          if (found < best) [best, at] = [found, i];
-        }
-        if (at < 0) return parts.map((part) => idOf.get(part));
+        const ranks = parts.slice(1).map((part, i) => rank.get(`${parts[i]} ${part}`) ?? null);
+        const best = Math.min(...ranks.map((r) => r ?? Infinity)), at = best < Infinity ? ranks.indexOf(best) : -1;
+        found.push({ parts: [...parts], ranks, at });
+        if (at < 0) return found;
         parts.splice(at, 2, parts[at] + parts[at + 1]);
       }
     }
+    // a byte without a token, which a vocabulary may lack, stands for nothing
+    const merge = (word) => steps(word).at(-1).parts.map((part) => idOf.get(part)).filter((id) => id !== undefined);
 
     const bytes = (ids) => Uint8Array.from(ids.flatMap((id) => Array.from(tokens[id],
       (character) => byteOf.get(character))));
     const decode = (ids) => new TextDecoder().decode(bytes(ids));
-    const ids = (text) => (text.match(GPT2) ?? []).flatMap((word) => {
+    const words = (text) => text.match(pattern) ?? [];
+    const ids = (text) => words(text).flatMap((word) => {
       if (!known.has(word)) known.set(word, merge(word));
       return known.get(word);
     });
-    return { size: tokens.length, ids, decode, token: (id) => decode([id]),
+    return { size: tokens.length, ids, decode, words, steps, token: (id) => decode([id]), written: (id) => tokens[id],
+      encode: (text) => ids(text).map((id) => ({ id, text: decode([id]) })) };
+  }
+
+  /* A published byte-level BPE: its tokens in a row, and for each merge, in order, the length of its left part as the
+     character that many after "0". The merges make the last tokens, one each. */
+  function packed({ tokens, cuts, digits }) {
+    const all = tokens.split(" "), first = all.length - cuts.length - Number(digits === "grouped");
+    const merges = Array.from(cuts, (cut, n) => {
+      const token = all[first + n], length = cut.charCodeAt(0) - 48;
+      return [token.slice(0, length), token.slice(length)];
+    });
+    return byteLevel({ tokens: all, merges, pattern: digits === "single" ? SINGLE_DIGITS : GPT2 });
+  }
+
+  /* SentencePiece's BPE with byte fallback: spaces become a sign, one is put before the text, and any two neighbours
+     that together are a piece may be joined, the piece with the lowest id first, those of `last` after all others. */
+  function sentencePiece({ tokens, last }) {
+    const all = tokens.split("\n"), late = new Set(last), idOf = new Map(all.map((token, id) => [token, id]));
+    const rankOf = (token) => { const id = idOf.get(token); return id === undefined ? Infinity
+      : late.has(id) ? all.length : id; };
+    const byteIds = (part) => Array.from(new TextEncoder().encode(part), (byte) =>
+      idOf.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`));
+    const known = new Map();
+    function merge(word) {
+      const parts = Array.from(word);
+      for (;;) {
+        const ranks = parts.slice(1).map((part, i) => rankOf(parts[i] + part)), best = Math.min(...ranks);
+        if (!(best < Infinity)) return parts.flatMap((part) => idOf.get(part) ?? byteIds(part));
+        const at = ranks.indexOf(best);
+        parts.splice(at, 2, parts[at] + parts[at + 1]);
+      }
+    }
+    const ids = (text) => (text ? ` ${text}`.replaceAll(" ", "\u2581").match(/\u2581*[^\u2581]*/gu) : [])
+      .filter(Boolean).flatMap((word) => {
+        if (!known.has(word)) known.set(word, merge(word));
+        return known.get(word);
+      });
+    const bytesOf = (id) => (/^<0x..>$/.test(all[id]) ? [parseInt(all[id].slice(3, 5), 16)]
+      : Array.from(new TextEncoder().encode(all[id].replaceAll("\u2581", " "))));
+    const decode = (found) => new TextDecoder().decode(Uint8Array.from(found.flatMap(bytesOf)));
+    return { size: all.length, ids, decode, token: (id) => decode([id]), written: (id) => all[id],
       encode: (text) => ids(text).map((id) => ({ id, text: decode([id]) })) };
   }
 
@@ -66,18 +115,19 @@
     const specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].filter((token) => idOf.has(token));
     const cut = new RegExp(`(${specials.map((token) => token.replace(/[[\]]/g, "\\$&")).join("|")})`);
 
-    function pieces(word) {
-      const letters = Array.from(word), found = [];
-      if (letters.length > 100) return [unknown];
-      for (let start = 0; start < letters.length;) {
-        let end = letters.length, id;
-        for (; end > start && id === undefined; end--) id = idOf.get((start ? "##" : "") + letters.slice(start,
-          end).join(""));
-        if (id === undefined) return [unknown];
-        found.push(id);
-        start = end + 1;
+    /* Every look into the vocabulary: where it begins and ends, and the id that was found there or undefined. */
+    function tries(word) {
+      const letters = Array.from(word), made = [];
+      for (let start = 0, end = letters.length; start < end && letters.length <= 100; end -= 1) {
+        const piece = (start ? "##" : "") + letters.slice(start, end).join(""), id = idOf.get(piece);
+        made.push({ start, end, piece, id });
+        if (id !== undefined) [start, end] = [end, letters.length + 1];
       }
-      return found;
+      return made;
+    }
+    function pieces(word) {
+      const found = tries(word).filter(({ id }) => id !== undefined), whole = found.at(-1)?.end === Array.from(word).length;
+      return whole ? found.map(({ id }) => id) : [unknown];
     }
 
     const words = (text) => Array.from(text, plainBert).join("").match(BERT) ?? [];
@@ -85,7 +135,7 @@
     const ids = (text) => text.split(cut).flatMap((part, n) => (n % 2 ? [idOf.get(part)]
       : words(part).flatMap(pieces)));
     const decode = (all) => all.map((id) => tokens[id]).join(" ").replaceAll(" ##", "");
-    return { size: tokens.length, ids, decode, token: (id) => tokens[id],
+    return { size: tokens.length, ids, decode, words, tries, token: (id) => tokens[id], written: (id) => tokens[id],
       encode: (text) => ids(text).map((id) => ({ id, text: tokens[id] })) };
   }
 
@@ -106,7 +156,9 @@
     if (kind === "bpe") return byteLevel(content);
     if (kind === "wordpiece") return wordPiece(content);
     if (kind === "words") return plain(content, true);
+    if (kind === "byte-level") return packed(content);
+    if (kind === "sentencepiece") return sentencePiece(content);
     if (kind === "symbols") return { source: plain(content.source), target: plain(content.target) };
-    throw new Error(`a tokenizer of kind ${kind}: this page knows bpe, wordpiece, words and symbols`);
+    throw new Error(`a tokenizer of kind ${kind}: this page knows bpe, byte-level, wordpiece, sentencepiece, words and symbols`);
   };
 });

@@ -22,4 +22,30 @@
     }, { class: "w2s-play" });
     return { node: el("div", { class: "w2s-offer" }, press, state) };
   };
+
+  /* The same for published vocabularies, all of them by one press. offers: [{key, label, vocabulary: {name, megabytes,
+     tokens}}], made by page_vocabulary. ready({key: tokenizer}) is called once. */
+  kit.vocabularyOffer = function vocabularyOffer(offers, ready) {
+    const total = offers.reduce((sum, { vocabulary }) => sum + vocabulary.megabytes, 0).toFixed(1);
+    const state = el("span", { class: "w2s-offer-state", role: "status" });
+    const names = offers.map(({ label }) => label).join(", ");
+    const press = kit.button(`Load ${offers.length > 1 ? "the vocabularies" : `${names}'s vocabulary`} (${total} MB)`,
+      async () => {
+        press.disabled = true;
+        state.textContent = "Loading …";
+        try {
+          const { models } = window.w2s, found = {};
+          for (const { key, vocabulary } of offers)
+            found[key] = models.lib.tokenizer((await models.request(vocabulary.name)).tokenizer);
+          press.remove();
+          state.textContent = `${names}: the published vocabularies answer in this page.`;
+          if (offers.length === 1) state.textContent = `${names}'s published vocabulary answers in this page.`;
+          ready(found);
+        } catch (error) {
+          state.textContent = `The vocabulary could not be loaded: ${error.message}.`;
+          press.disabled = false;
+        }
+      }, { class: "w2s-play" });
+    return { node: el("div", { class: "w2s-offer" }, press, state) };
+  };
 })();
