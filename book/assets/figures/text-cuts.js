@@ -32,7 +32,8 @@ window.w2s.register("text-cuts", function (stage, data, tools) {
         rows.find((row) => row.label === label).pieces]))) });
     const cost = data.vocabularies.map(({ label, vocabulary }) => `${label}: ${counts[label]} tokens, `
       + `${counts[label] ** 2} pairs of them, a table of ${(vocabulary.tokens * dim / 1e6).toFixed(1)} million numbers`);
-    tools.say(`${found ? "Cut in this page" : "As the reference cuts it"}. ${cost.join("; ")}.`);
+    tools.say(`${found ? "Cut in this page" : "As the reference cuts it"}. ${cost.join("; ")}${
+      cost.length > 1 ? ", each" : ""} at ${dim} numbers a row.`);
   }
   const answer = (asked) => { text = asked; field.set(asked); picks.set(asked); show(); };
 

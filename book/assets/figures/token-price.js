@@ -10,7 +10,8 @@ window.w2s.register("token-price", function (stage, data, tools) {
   const text = el("blockquote", { class: "w2s-quoted" });
   const english = data.languages[0], dearest = Math.max(...data.counters.flatMap(({ key }) =>
     data.languages.map(({ counts }) => counts[key] / english.counts[key])));
-  let key = data.counters[0].key, chosen = english.name;
+  let key = data.counters[0].key;
+  let { name: chosen } = data.languages.reduce((a, b) => (b.counts[key] > a.counts[key] ? b : a));
 
   function show() {
     const label = data.counters.find((one) => one.key === key).label;
