@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "vectors", "electra", "sentiment", "adapt", "dpo")
+SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies")
 """In this order: `ngrams`, `adapt` and `dpo` begin with what `gpt` keeps."""
 
 

@@ -10,6 +10,7 @@ Two measurements for chapter 2, kept in bench/results/trained_vocabularies.json:
 - A trigram model with Kneser-Ney smoothing on scripture, in byte-level BPE of 256 to 8,192 tokens: perplexity a token
   beside bits a byte of the same held-out text.
 """
+import argparse
 import os
 import re
 import sys
@@ -95,6 +96,7 @@ def perplexities() -> list[dict]:
 
 def main() -> None:
     """Train and measure all, and write the record."""
+    argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     started = time.process_time()
     seen, unseen = map(word_counts, split(definitions()))
     rows, sizes, pieces = vocabularies(seen, unseen)

@@ -1,0 +1,28 @@
+"""What pages read besides text: the records of `bench/`, and small files that lie beside a page.
+
+    record("trained_vocabularies")["methods"]           bench/results/trained_vocabularies.json
+    beside("02-tokenization/article_1.yml")              its path, wherever the page runs as a notebook
+
+Paths go from the repository and not from the page, because a page is also a notebook that is downloaded and run elsewhere.
+"""
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def record(name: str) -> dict[str, Any]:
+    """The record bench/results/NAME.json. FileNotFoundError lists the records that exist."""
+    file = ROOT / "bench" / "results" / f"{name}.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no record {file}; there are: {', '.join(sorted(path.stem for path in file.parent.glob('*.json')))}")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def beside(name: str) -> Path:
+    """The path of a file of the book, named from book/. FileNotFoundError if it is not there."""
+    file = ROOT / "book" / name
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no {file}; name a file from book/, such as 02-tokenization/article_1.yml")
+    return file
