@@ -30,6 +30,8 @@ def link_sections(app, doctree, docname):
     """Add the line to each section that an exercise points at."""
     if not hasattr(app, "w2s_practice"):
         app.w2s_practice = exercises_by_page()
+    if f"{docname.rpartition('/')[0]}/exercises" not in app.env.found_docs:
+        return  # a chapter whose page of exercises is not in the book
     wanted: dict[str, list[str]] = {}
     for anchor, name in app.w2s_practice.get(docname, []):
         wanted.setdefault(anchor, []).append(name)
