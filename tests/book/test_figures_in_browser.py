@@ -76,7 +76,7 @@ def press(page, control, key):
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     page = show(name)
-    wanted = "button:enabled, input:not([type=radio]):enabled, input:checked, select"
+    wanted = "button:enabled, input:not([type=radio]):enabled, input:checked, select, [tabindex='0']"
     controls = page.locator(".w2s-stage").locator(wanted).count()
     reached = []
     for _ in range(controls + 2):
