@@ -18,9 +18,13 @@ naive Bayes). Every sixth verse that was trained on fits the probes, all verses 
 What came out: at this size ELECTRA does not win, and neither objective gives vectors that the probes read clearly
 better than those of the encoder before training. Counts of tokens are as good at capitals and better at Testaments,
 where ELECTRA is no better than always giving one answer. See the record.
+
+The discriminator is kept (`small_model("electra_kjv")`). Its card says how well it tells tokens that were replaced from
+those that were not, on held-out text; the replacements there are drawn by their frequency, since no generator is kept.
 """
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections import Counter
@@ -38,9 +42,10 @@ from record import save  # noqa: E402
 from sklearn.dummy import DummyClassifier  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.naive_bayes import MultinomialNB  # noqa: E402
-from texts import scripture, split  # noqa: E402
+from texts import folder, losses_of_first_steps, scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
 from reference_impl.measure.flops import count_flops  # noqa: E402
 from reference_impl.models.electra import (  # noqa: E402
     Electra,
@@ -59,8 +64,10 @@ from reference_impl.tokenizers.pretokenizers import split as words_of
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
+NAME = "electra_kjv"
 OLD_TESTAMENT = 23_145  # verses; 7,957 of the New follow
 SHARE = 0.25
+TERAFLOPS = 9.0  # operations that each may spend
 Batch = dict[str, Tensor]
 
 
@@ -106,6 +113,39 @@ def batches_of(tokens: Tensor) -> Callable[[int], Batch]:
         return {"ids": ids, "labels": labels, "mask": torch.ones_like(ids, dtype=torch.bool),
                 "chances": torch.rand(ids.shape, generator=generator)}
     return batch
+
+
+def training(steps: int) -> TrainingConfig:
+    """How both are trained, in so many steps."""
+    return TrainingConfig(num_steps=steps, learning_rate=1.5e-3, warmup_steps=100, schedule="linear", betas=(0.9, 0.98))
+
+
+def first_losses(count: int) -> list[float]:
+    """ELECTRA's losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
+    train_text, _ = split(scripture())
+    tokens = as_tokens(tokenizer_for("bert_kjv", train_text, VOCAB_SIZE), train_text)
+    model, _ = for_replaced_tokens(tokens)
+    return losses_of_first_steps(count, model, replaced_token, batches_of(tokens), training(1000))
+
+
+@torch.no_grad()
+def figures(model: ElectraForPreTraining, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:
+    """Over each so-manieth stretch of held-out text: the loss a token, and how well replaced tokens are told.
+
+    A quarter of the tokens is replaced by others, drawn by their frequency; `detected` is the share of them that the
+    model holds for replaced, `false_alarms` that of the tokens left alone.
+    """
+    _, held_out = split(scripture())
+    tokens = as_tokens(tokenizer, held_out)
+    rows = tokens[:len(tokens) // LENGTH * LENGTH].view(-1, LENGTH)[::every]  # (B, T)
+    generator = torch.Generator().manual_seed(0)
+    drawn = tokens[torch.randint(len(tokens), rows.shape, generator=generator)]
+    shown = torch.where(torch.rand(rows.shape, generator=generator) < SHARE, drawn, rows)
+    replaced = shown != rows
+    logits = torch.cat([model(part).view(part.shape) for part in shown.split(64)])  # (B, T)
+    loss = nn.functional.binary_cross_entropy_with_logits(logits, replaced.float())
+    return {"nats": round(float(loss), 4), "detected": round(float((logits > 0)[replaced].double().mean()), 4),
+            "false_alarms": round(float((logits > 0)[~replaced].double().mean()), 4)}
 
 
 def written_both_ways(text: str) -> set[str]:
@@ -169,7 +209,7 @@ class Probes:
 def main() -> None:
     """Train both, judge both, write bench/results/trained_electra.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--teraflops", type=float, default=9.0, help="operations that each may spend")
+    parser.add_argument("--teraflops", type=float, default=TERAFLOPS, help="operations that each may spend")
     args = parser.parse_args()
     torch.set_num_threads(1)
     text = scripture()
@@ -192,12 +232,16 @@ def main() -> None:
         model.zero_grad()
         steps = round(args.teraflops * 1e12 / per_step)
         started = time.process_time()
-        history = train(model, objective, batches, TrainingConfig(
-            num_steps=steps, learning_rate=1.5e-3, warmup_steps=100, schedule="linear", betas=(0.9, 0.98))).history
+        history = train(model, objective, batches, training(steps)).history
         found[name] = {"steps": steps, "gigaflops_a_step": round(per_step / 1e9, 2),
                        "cpu_seconds": round(time.process_time() - started), "probes": probes.judge(encoder),
                        "last_loss": round(float(np.mean([row["loss"] for row in history[-50:]])), 3)}
         print(name, found[name], flush=True)
+    keep(NAME, "electra", model.discriminator.config, model.discriminator, script="bench/trained/electra.py", seed=0,
+         corpora=["kjv"], steps=steps, first_losses=[row["loss"] for row in history[:20]])
+    shutil.copyfile(folder("bert_kjv") / "vocab.txt", folder(NAME) / "vocab.txt")
+    kept = small_model(NAME)
+    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5))
     save("trained_electra", versions=("torch", "scikit-learn"), seed=0, teraflops=args.teraflops, share_of_blanks=SHARE,
          probed={"words": len(probes.places), "verses": len(verses), "verses_measured": len(measured)}, found=found)
 

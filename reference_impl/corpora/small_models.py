@@ -55,7 +55,8 @@ def small_model(name: str) -> SmallModel:
     """Load a model with its tokenizer; a module comes in evaluation mode, in float32.
 
     "gpt" and "ngram" have a ByteLevelBPE, "bert" and "electra" a Tokenizer, "seq2seq" the symbols of both sides as a
-    dict of lists; "vectors" are a Vectors, and their words are the tokenizer. Raises CorpusError if a file is missing
+    dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is the model that it was trained on,
+    with the update beside its matrices, and that model's tokenizer. Raises CorpusError if a file is missing
     or its tensors are not those of the model.
     """
     found = card(name)
@@ -68,6 +69,12 @@ def small_model(name: str) -> SmallModel:
         from reference_impl.embeddings.vectors import Vectors
         words = tokenizer(name)
         return SmallModel(name, Vectors(words, weights["matrix"]), words, found)
+    if kind == "lora":
+        from reference_impl.layers.lora import add_lora, load_lora
+        base = small_model(config["base"])
+        add_lora(base.model, config["targets"], rank=config["rank"], alpha=config["alpha"])
+        load_lora(base.model, weights)
+        return SmallModel(name, base.model.eval(), base.tokenizer, found)
     model = _model(kind, config)
     _load(model, weights, name)
     return SmallModel(name, model.eval(), tokenizer(name), found)
@@ -141,7 +148,7 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
             "electra": (electra.ElectraForPreTraining, electra.ElectraConfig),
             "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig)}
     if kind not in made:
-        raise CorpusError(f"a card says kind {kind!r}; there are: ngram, vectors, {', '.join(made)}")
+        raise CorpusError(f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}")
     model_class, config_class = made[kind]
     return model_class(config_class(**config))
 

@@ -35,14 +35,19 @@ class Heard:
     complaints: list = field(default_factory=list)
 
 
-def open_page(browser, url: str, size="desktop", scheme="light", **settings):
-    """A page in a context of its own, with the network cut: only file:// and this machine are answered."""
+def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **settings):
+    """A page in a context of its own, with the network cut: only file:// and this machine are answered.
+
+    Without `maths` MathJax arrives empty: two megabytes of script that only tests which look at the whole page need.
+    """
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, **settings)
     heard = Heard()
 
     def answer(route):
         heard.requests.append(route.request.url)
-        if route.request.url.startswith(("file://", "data:", "blob:", "http://127.0.0.1:")):
+        if not maths and "/mathjax/" in route.request.url:
+            route.fulfill(body="", content_type="text/javascript")
+        elif route.request.url.startswith(("file://", "data:", "blob:", "http://127.0.0.1:")):
             route.continue_()
         else:
             route.abort()
@@ -59,11 +64,11 @@ def open_page(browser, url: str, size="desktop", scheme="light", **settings):
 
 @pytest.fixture
 def reader(browser, html):
-    """`reader("01-static-embeddings/counting", size="phone")` opens a page of the book from disk."""
+    """`reader("01-static-embeddings/counting", size="phone")` opens a page of the book from disk, its formulas not set."""
     contexts = []
 
     def read(name, **settings):
-        page = open_page(browser, (html / f"{name}.html").as_uri(), **settings)
+        page = open_page(browser, (html / f"{name}.html").as_uri(), maths=False, **settings)
         contexts.append(page.context)
         return page
 

@@ -106,22 +106,26 @@ def test_jupyterlab_opens_every_page(html, browser, tmp_path):
     with log.open("w") as out:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--port=0", "--ip=127.0.0.1", "--ServerApp.allow_root=True",
-             f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={tmp_path}"], stdout=out, stderr=subprocess.STDOUT,
+             f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={tmp_path}", "--LabApp.expose_app_in_browser=True"], stdout=out, stderr=subprocess.STDOUT,
             env={**os.environ, "JUPYTER_CONFIG_DIR": str(tmp_path / ".jupyter"), "JUPYTER_RUNTIME_DIR": str(tmp_path / ".run"),
                  "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / ".workspaces")})
     try:
         base = wait_for_address(server, log)
         context = browser.new_context(viewport={"width": 1280, "height": 900})
-        found = []
-        for number, name in enumerate(names):
-            page = context.new_page()
-            page.goto(f"{base}/lab/workspaces/w{number}/tree/{name}?token={token}")
-            page.wait_for_selector(".jp-Notebook .jp-MarkdownCell .jp-RenderedMarkdown h1, .jp-Dialog", timeout=120_000)
+        page, found = context.new_page(), []
+        page.goto(f"{base}/lab?token={token}")
+        page.wait_for_function("window.jupyterapp && window.jupyterapp.restored.then(() => true)", timeout=120_000)
+        for name in names:  # Lab is loaded once; each notebook is opened in it as a double click opens it
+            page.evaluate("path => { jupyterapp.commands.execute('docmanager:open', { path }); }", name)
+            panel = page.locator(".jp-NotebookPanel:visible")
+            page.wait_for_selector(".jp-NotebookPanel:visible .jp-MarkdownCell .jp-RenderedMarkdown h1, .jp-Dialog", timeout=120_000)
             found += [f"{name}: {text}" for text in page.locator(".jp-Dialog").all_inner_texts()
                       if not re.search(r"(?i)select kernel|would you like to (get|receive)", text)]
-            shown = page.locator(".jp-RenderedMarkdown").all_inner_texts()
+            shown = panel.locator(".jp-RenderedMarkdown").all_inner_texts()
             found += [f"{name}: shows {text[:60]!r}" for text in shown if re.search(r"\{[a-z:-]+\}`|^:::", text, re.M)]
-            page.close()
+            assert page.evaluate("jupyterapp.shell.currentWidget.context.path") == name and shown
+            page.evaluate("() => { jupyterapp.shell.currentWidget.dispose(); }")
+            panel.wait_for(state="detached")
         context.close()
         assert found == []
     finally:

@@ -13,7 +13,8 @@ from reference_impl.corpora import CorpusError, small_models
 from reference_impl.models.gpt import GPT, GPTConfig
 
 ROOT = Path(__file__).resolve().parents[3]
-SLICES = {"gpt_kjv": 8, "bert_kjv": 5, "lstm_spelling": 5, "ngram_kjv": 10, "skipgram_glosses": 3}
+SLICES = {"gpt_kjv": 8, "bert_kjv": 5, "electra_kjv": 5, "lstm_spelling": 5, "gpt_definitions_lora": 20, "ngram_kjv": 10,
+          "skipgram_glosses": 3}
 STEPS = {"bert_kjv": 8}  # of 20: all are of one warm-up, a batch drawn otherwise moves a loss by 0.05, a step takes 2 s
 QUICK = [name for name in small_models.names() if small_models.card(name)["first_losses"]]
 TINY = GPTConfig(vocab_size=7, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=4)
@@ -103,7 +104,7 @@ def test_a_model_that_is_too_large_is_refused_before_anything_is_written(folder)
 @pytest.mark.parametrize("change, message", [
     ({"config": {**asdict(TINY), "num_layers": 2}}, "blocks.1.*is on one side only"),
     ({"config": {**asdict(TINY), "vocab_size": 9}}, r"embedding.weight is \(7, 8\), the model's is \(9, 8\)"),
-    ({"kind": "gtp"}, "kind 'gtp'; there are: ngram, vectors, gpt"),
+    ({"kind": "gtp"}, "kind 'gtp'; there are: lora, ngram, vectors, gpt"),
 ])
 def test_a_card_that_does_not_fit_its_weights_is_refused_by_name(folder, change, message):
     keep_tiny(**change)
