@@ -12,7 +12,13 @@ from docutils import nodes
 from sphinx import addnodes
 
 FILE = "search-texts.js"
-TEX = re.compile(r"\\[a-zA-Z]+|\\.|[{}~]")  # commands and braces of a formula in a line; its letters stay
+SIGNS = {"cdot": "·", "times": "×", "le": "≤", "ge": "≥", "approx": "≈", "sqrt": "√", "sum": "Σ", "rho": "ρ", "alpha": "α",
+         "sigma": "σ", "varepsilon": "ε", "infty": "∞", "to": "→", "dots": "…", "#": "#", "%": "%", "_": "_"}
+NAMES = {"log", "exp", "min", "max", "cos", "sin", "tanh", "argmax"}
+SIZE = re.compile(r"\\(?:[bB]igg?[lr]?|left|right)(?![a-zA-Z])")
+TEX = re.compile(r"\\([a-zA-Z]+|.)|[{}~]")  # commands and braces of a formula in a line; its letters stay
+FRACTION = re.compile(r"\\frac\{([^{}]*)\}\{([^{}]*)\}")
+CHAPTER = re.compile(r"\s*\bChapter (\d+):$")  # at the end of a glossary entry, before the link to a page
 SILENT = (nodes.literal_block, nodes.math_block, nodes.raw, nodes.comment, nodes.container, nodes.figure, nodes.image,
           addnodes.glossary, addnodes.toctree, nodes.system_message)
 
@@ -31,8 +37,8 @@ def collect(app, doctree):
     for item in doctree.findall(nodes.definition_list_item):
         terms = [term for term in item.findall(nodes.term) if term["ids"]]
         if isinstance(item.parent.parent, addnodes.glossary) and terms:
-            words = " ".join(part.astext() for part in item.findall(nodes.definition))
-            entries.append((f"{docname}.html#{terms[0]['ids'][0]}", ", ".join(map(_words, terms)), page, " ".join(words.split())))
+            words = " ".join(" ".join(_words(part) for part in item.findall(nodes.definition)).split())
+            entries.append((f"{docname}.html#{terms[0]['ids'][0]}", ", ".join(map(_words, terms)), page, CHAPTER.sub(r" (chapter \1)", words)))
     env.w2s_sections[docname] = [entry for entry in entries if entry[1]]
 
 
@@ -52,11 +58,18 @@ def _words(node):
     if isinstance(node, SILENT) or (isinstance(node, addnodes.pending_xref) and node.get("refdomain") == "cite"):
         return ""
     if isinstance(node, nodes.math):
-        return " ".join(TEX.sub(" ", node.astext()).split())
+        return formula(node.astext())
     if isinstance(node, nodes.Text):
         return str(node)
     between = "" if isinstance(node, nodes.TextElement) else " "
     return between.join(_words(child) for child in node.children)
+
+
+def formula(tex):
+    """A formula as a line of text: signs and names of functions stay, what only places them goes."""
+    tex = FRACTION.sub(r"\1/\2", SIZE.sub("", tex))
+    plain = TEX.sub(lambda found: SIGNS.get(found[1], found[1] if found[1] in NAMES else " "), tex)
+    return re.sub(r"(?<=[(√])\s+|\s+(?=[),])", "", " ".join(plain.split()))
 
 
 def forget(app, env, docname):
