@@ -1,4 +1,6 @@
 """What the search shows of formulas and of glossary entries: words that a reader can read."""
+import re
+
 import pytest
 
 from tests.book.conftest import ROOT
@@ -21,4 +23,4 @@ def test_a_formula_in_a_line_keeps_its_signs_and_the_names_of_functions(search_t
 def test_an_entry_of_the_glossary_ends_with_its_chapter_and_not_in_the_air(html):
     lines = [line for line in (html / "search-texts.js").read_text(encoding="utf-8").splitlines() if "glossary.html#term-" in line]
     assert len(lines) > 20
-    assert [line for line in lines if not line.rstrip("],").endswith('(chapter 1)"')] == []
+    assert [line for line in lines if not re.search(r'\(chapter \d+\)"\],?$', line)] == []
