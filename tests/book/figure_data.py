@@ -55,5 +55,6 @@ DATA |= {
     "model-input": {"first": list("abcdefg"), "second": list("xyz"), "length": 10, "batch": 12},
     "token-price": {"counters": [{"key": "gpt2", "label": "GPT-2"}, {"key": "bytes", "label": "bytes"}],
                     "languages": [{"name": "English", "text": "All", "counts": {"gpt2": 10, "bytes": 30}, "lost": {}},
-                                  {"name": "Hindi", "text": "सभी", "counts": {"gpt2": 90, "bytes": 80}, "lost": {"gpt2": 2}}]},
+                                  {"name": "Hindi", "text": "सभी", "counts": {"gpt2": 90, "bytes": 80}, "lost": {"gpt2": 2}},
+                                  {"name": "Thai", "text": "มนุษย์", "counts": {"gpt2": 80, "bytes": 70}, "lost": {}}]},
 }

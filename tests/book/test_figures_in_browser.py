@@ -92,12 +92,12 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("skipgram-training", "button:has-text('Step')", "Enter"), ("skipgram-training", "input", "End"),
     ("bank-neighbours", "input:checked", "ArrowRight"), ("bank-neighbours", "select", "ArrowDown"),
     ("word-mixtures", "input:checked", "ArrowRight"), ("text-cuts", "input:checked", "ArrowRight"),
-    ("bpe-training", "button:has-text('Step')", "Enter"), ("bpe-training", "input >> nth=1", "ArrowRight"),
+    ("bpe-training", "button:has-text('Step')", "Enter"), ("bpe-training", "input >> nth=0", "ArrowRight"),
     ("bpe-encoding", "button:has-text('Step')", "Enter"), ("bpe-encoding", "input:checked", "ArrowRight"),
     ("longest-match", "button:has-text('Step')", "Enter"), ("longest-match", "input:checked", "ArrowRight"),
-    ("unigram-lattice", "input[type=range]", "End"), ("unigram-lattice", "input:checked", "ArrowRight"),
+    ("unigram-lattice", "input[type=range]", "Home"), ("unigram-lattice", "input:checked", "ArrowRight"),
     ("model-input", "input >> nth=0", "ArrowLeft"), ("model-input", "input:checked >> nth=0", "ArrowRight"),
-    ("token-price", "input:checked", "ArrowRight"), ("token-price", "select", "ArrowDown"),
+    ("token-price", "input:checked", "ArrowRight"), ("token-price", "select", "ArrowUp"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)

@@ -12,7 +12,7 @@ window.w2s.register("bpe-encoding", function (stage, data, tools) {
   const { el } = tools, body = el("div", { class: "w2s-merging" }), shown = data.vocabularies[0];
   let tokenizer = null, words = data.examples[0].words, text = data.examples[0].text;
 
-  const bytes = (words) => words.reduce((sum, states) => sum + states.length - 1, 0);
+  const joins = (words) => words.reduce((sum, states) => sum + states.length - 1, 0);
   /* One state: the pieces, and between two of them the rank of their merge. */
   const row = ({ parts, ranks, at }) => el("p", { class: "w2s-sentence" }, ...parts.flatMap((part, i) => [
     el("span", { class: `w2s-token is-near${i === at || i === at + 1 && at >= 0 ? " is-centre" : ""}` }, part),
@@ -21,9 +21,9 @@ window.w2s.register("bpe-encoding", function (stage, data, tools) {
 
   function show(at) {
     let left = at;
-    body.replaceChildren();
     const states = words.map((own) => { const used = Math.min(left, own.length - 1); left -= used; return own[used]; });
-    states.forEach((state) => body.append(row(state)));
+    const seen = tools.asStill ? words[0] : states;  // the still shows the way there
+    body.replaceChildren(...seen.map(row));
     const pieces = states.flatMap(({ parts }) => parts), next = states.find((state) => state.at >= 0);
     Object.assign(stage.dataset, { text, at, pieces: JSON.stringify(pieces), source: tokenizer ? "page" : "recorded" });
     const pair = next && `${next.parts[next.at]} + ${next.parts[next.at + 1]}`;
@@ -35,7 +35,7 @@ window.w2s.register("bpe-encoding", function (stage, data, tools) {
   let steps = null;
   const place = el("div", {});
   function begin() {  // a word of more letters has more merges: the stepper is made anew
-    steps = tools.stepper({ label: "Merges", count: bytes(words) + 1, text: (at) => `${at} of ${bytes(words)}`, show });
+    steps = tools.stepper({ label: "Merges", count: joins(words) + 1, text: (at) => `${at} of ${joins(words)}`, show });
     place.replaceChildren(tools.bar(...steps.nodes));
     steps.begin();
   }

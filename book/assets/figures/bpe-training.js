@@ -52,6 +52,7 @@ window.w2s.register("bpe-training", function (stage, data, tools) {
       hue: k ? "blue" : "orange" })), { most: Math.max(1, ...states[0].ranked.map(({ count }) => count)) });
     list.textContent = `Merges so far: ${made.join(", ") || "none"}.`;
     stage.dataset.merges = JSON.stringify(states.slice(0, last).map(({ ranked: [best] }) => best.pair));
+    stage.dataset.counts = JSON.stringify(counts);
     stage.dataset.pieces = JSON.stringify(pieces);
     const next = ranked[0];
     tools.say(next ? `After ${made.length} merges the most frequent pair is ${next.pair.join(" + ")}, `

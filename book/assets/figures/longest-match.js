@@ -8,15 +8,17 @@
 window.w2s.register("longest-match", function (stage, data, tools) {
   "use strict";
   const { el } = tools, shown = data.vocabularies[0], place = el("div", {});
-  const letters = el("p", { class: "w2s-sentence" }), made = el("p", { class: "w2s-cut-pieces" });
+  const letters = el("div", { class: "w2s-merging" }), made = el("p", { class: "w2s-cut-pieces" });
   let tokenizer = null, word = data.examples[0].word, tries = data.examples[0].tries;
 
   function show(at) {
     const here = tries[at], found = tries.slice(0, at + 1).filter(({ id }) => id !== null && id !== undefined);
     const hit = found.at(-1) === here, last = at === tries.length - 1, all = Array.from(word);
     const cut = last && found.at(-1)?.end !== all.length ? ["[UNK]"] : found.map(({ piece }) => piece);
-    letters.replaceChildren(...all.map((letter, i) => el("span", { class: `w2s-token${i >= here.start && i < here.end
-      ? (hit ? " is-near" : " is-centre") : ""}` }, letter)));
+    const row = (look, taken) => all.map((letter, i) => el("span", { class: `w2s-token${i >= look.start && i < look.end
+      ? (taken ? " is-near" : " is-centre") : ""}` }, letter));
+    const rows = tools.asStill ? tries : [here];  // the still shows all looks
+    letters.replaceChildren(...rows.map((look) => el("p", { class: "w2s-sentence" }, ...row(look, found.includes(look)))));
     made.replaceChildren(...cut.map((piece) => el("span", { class: `w2s-piece${piece === "[UNK]" ? " is-lost" : ""}` },
       piece)));
     Object.assign(stage.dataset, { word, at, cut: JSON.stringify(cut), source: tokenizer ? "page" : "recorded" });

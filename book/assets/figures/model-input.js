@@ -23,6 +23,7 @@ window.w2s.register("model-input", function (stage, data, tools) {
     el("td", { class: mark(i) }, String(cell))));
 
   function show() {
+    Object.assign(stage.dataset, { length, batch, strategy });
     const paired = pair === "pair", specials = paired ? 3 : 2;
     const counts = kept(data.first.length, paired ? data.second.length : 0, Math.max(0, length - specials));
     if (!counts || length < specials) {
