@@ -19,6 +19,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from autograder.authoring.operators import WRAPPERS, Mutant, mutants, wrapped
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.student import OurNamespace
 from autograder.errors import CourseError
+from autograder.sandbox.lifetime import die_with
 
 SECONDS = 20.0                       # one mutant, all seeds; the checks take milliseconds
 SECRETS = (b"", b"one", b"two")      # b"" is the visible seed
@@ -88,8 +90,8 @@ def outcome_of(one: Assignment, exercise: Exercise, sample: list[Mutant] | None 
     known = equivalents(exercise)
     every = mutants_of(one, exercise)
     chosen = every if sample is None else sample
-    fates = [Fate(mutant, by, "" if by else known.get(mutant.name, ""))
-             for mutant, by in zip(chosen, killers(exercise, chosen))]
+    with closing(killers(exercise, chosen)) as found:
+        fates = [Fate(mutant, by, "" if by else known.get(mutant.name, "")) for mutant, by in zip(chosen, found)]
     explained = {fate.mutant.name for fate in fates if fate.reason}
     unused = [] if sample is not None else [name for name in known if name not in explained]
     return Outcome(exercise.id, hash_of(one, exercise), fates, unused)
@@ -111,12 +113,11 @@ def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) 
     """
     waiting = list(chosen)
     while waiting:
-        child, read = _fork(exercise, waiting)
-        with os.fdopen(read, "rb", buffering=0) as answers:
+        with _judging(exercise, waiting) as answers:
             said = b""
             while waiting:
                 ready = select.select([answers], [], [], seconds)[0]
-                piece = os.read(answers.fileno(), 4096) if ready else b""
+                piece = os.read(answers, 4096) if ready else b""
                 said += piece
                 *lines, said = said.split(b"\n")
                 for line in lines:
@@ -126,17 +127,28 @@ def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) 
                     waiting.pop(0)
                     yield "process" if ready else "time"
                     break
+
+
+@contextmanager
+def _judging(exercise: Exercise, chosen: list[Mutant]) -> Iterator[int]:
+    """The pipe to read from a child that judges the mutants; the child ends with the block, however that ends."""
+    child, read = _fork(exercise, chosen)
+    try:
+        yield read
+    finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.close(read)
 
 
 def _fork(exercise: Exercise, chosen: list[Mutant]) -> tuple[int, int]:
     """A child that judges the mutants and writes a line about each; its process id and the pipe to read."""
     read, write = os.pipe()
     sys.stdout.flush()
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         try:
+            die_with(parent)
             quiet = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(quiet, descriptor)

@@ -10,7 +10,7 @@ Moodle writes a blank for each underscore of a name; its number names the studen
 letters and digits of the name together; its user's number is the same in every assignment.
 """
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,17 +63,17 @@ class Hand:
     files: list[tuple[tuple[str, ...], Item]] = field(default_factory=list)
 
 
-def hands(items: list[Item], assignment: str) -> tuple[list[Hand], dict[str, str]]:
-    """Who handed in what; and every other entry with the reason why it is nobody's."""
+def hands(items: list[Item], assignment: str, others: Collection[str] = ()) -> tuple[list[Hand], dict[str, str]]:
+    """Who handed in what; and every other entry with the reason why it is nobody's. others: other assignments' names."""
     for depth in range(DEEPEST + 1):
-        found, left = _at(items, depth, assignment)
+        found, left = _at(items, depth, assignment, others)
         tops = {item.parts[:1 + depth] for item in items}
         if found or len(tops) != 1 or any(len(item.parts) <= depth + 1 for item in items):
             return found, left
     return found, left
 
 
-def _at(items: list[Item], depth: int, assignment: str) -> tuple[list[Hand], dict[str, str]]:
+def _at(items: list[Item], depth: int, assignment: str, others: Collection[str]) -> tuple[list[Hand], dict[str, str]]:
     """As `hands`, for a class whose entries lie `depth` folders below the top."""
     entries: dict[str, list[Item]] = {}
     for item in items:
@@ -82,7 +82,7 @@ def _at(items: list[Item], depth: int, assignment: str) -> tuple[list[Hand], dic
     left: dict[str, str] = {}
     for entry, members in entries.items():
         below = [(item.parts[depth + 1:], item) for item in members]
-        for hand in _hands_of(entry, below, assignment, left):
+        for hand in _hands_of(entry, below, assignment, others, left):
             known = found.setdefault((hand.student if not hand.id else "", hand.id or hand.entry), hand)
             if known is not hand:
                 known.files += hand.files
@@ -90,7 +90,8 @@ def _at(items: list[Item], depth: int, assignment: str) -> tuple[list[Hand], dic
     return list(found.values()), left
 
 
-def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment: str, left: dict[str, str]) -> Iterator[Hand]:
+def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment: str, others: Collection[str],
+              left: dict[str, str]) -> Iterator[Hand]:
     """The hand that one entry is, if it is one; else the reason goes into `left`."""
     alone = len(below) == 1 and below[0][0] == ()
     item = below[0][1]
@@ -114,12 +115,16 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
         what = "a notebook without a student's name" if entry.lower().endswith(".ipynb") else "no folder, zip or notebook"
         left[entry] = f"{what}; give it as STUDENT/{assignment}/{assignment}.ipynb"
     else:
-        inner = [(parts[1:] or parts, item) for parts, item in below if parts[0] == assignment]
-        flat = [(parts, item) for parts, item in below if len(parts) == 1 and parts[0].lower().endswith(".ipynb")
-                and not (MOODLE.fullmatch(parts[0]) or CANVAS.fullmatch(parts[0]) or CANVAS_ANONYMOUS.fullmatch(parts[0]))]
-        if inner or flat:
-            yield Hand(entry, entry, files=inner or [pair for pair in below if len(pair[0]) == 1])
+        inner = any(parts[0] == assignment for parts, _ in below)
+        flat = any(len(parts) == 1 and parts[0].lower().endswith(".ipynb") and not _is_download(parts[0]) for parts, _ in below)
+        if inner or flat:       # and all else that is this student's, wherever it lies: it may be a second notebook
+            yield Hand(entry, entry, files=[(parts[1:] or parts if parts[0] == assignment else parts, item)
+                                            for parts, item in below if parts[0] not in others])
         elif any(item.problem for _, item in below):
             yield Hand(entry, entry, files=below)
         else:
             left[entry] = f"a folder without {assignment}/ and without a notebook"
+
+
+def _is_download(name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in (MOODLE, CANVAS, CANVAS_ANONYMOUS))

@@ -96,7 +96,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     guard = guard or Guard()
     outside: dict[str, str] = {}
     items = list(_items(where, guard, assignment, outside))
-    found, left_out = hands(items, assignment) if items else ([], {})
+    found, left_out = hands(items, assignment, others) if items else ([], {})
     left_out |= outside
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
     if not found:
