@@ -66,6 +66,11 @@ class Faults:
         return next((one for one in self.by_name.values() if ticket(exercise, one.name) == said), None)
 
 
+    def others_cell(self, exercise: str, fault: Fault, source: str) -> bool:
+        """Whether a text holds the ticket of another fault than this one."""
+        return any(ticket(exercise, one.name) in source for one in self.by_name.values() if one != fault)
+
+
 def ticket(exercise: str, name: str) -> str:
     """A word for a fault that does not tell it."""
     return hashlib.sha256(f"{exercise}\0{name}".encode()).hexdigest()[:8]

@@ -79,12 +79,12 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
     """Write grades.csv, a row a student.
 
     student (the key in the gradebook), name, lms_id and email (empty if not known), assignment, points by exercise
-    (empty: not decided), total, maximum, late, needs_human.
+    (empty: not decided), total, maximum, late, borrowed (chapters in whose place the student put the reference), needs_human.
     """
     text = io.StringIO(newline="")
     out = csv.writer(text)
     out.writerow(["student", "name", "lms_id", "email", "assignment", *assignment.exercises, "total", "maximum", "late",
-                  "needs_human"])
+                  "borrowed", "needs_human"])
     most = sum(one.points for one in assignment.exercises.values())
     for verdict, graded in sorted(rows, key=lambda row: row[0].student):
         points = exercise_points(verdict, graded, assignment)
@@ -92,7 +92,7 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
         total = total_points(points, graded)
         out.writerow([_cell(verdict.student), _cell(shown(verdict.name or verdict.student)), verdict.lms_id,
                       _cell(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
-                      f"{most:g}", lateness(graded.seconds_late, verdict.late),
+                      f"{most:g}", lateness(graded.seconds_late, verdict.late), _cell("; ".join(verdict.borrowed)),
                       _cell("; ".join(reasons(verdict, points, graded)))])
     write_whole(path, text.getvalue())
     return path

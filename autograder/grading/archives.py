@@ -122,7 +122,7 @@ def _member(info: zipfile.ZipInfo) -> Member:
         except UnicodeError:
             text = info.filename
     parts = PurePosixPath(text.replace("\\", "/")).parts
-    outside = not parts or ".." in parts or parts[0] == "/" or parts[0][1:2] == ":"
+    outside = not parts or ".." in parts or parts[0].startswith("/") or parts[0][1:2] == ":"
     return Member(parts, info.filename, outside, info.is_dir())
 
 

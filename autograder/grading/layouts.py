@@ -116,14 +116,17 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
         left[entry] = f"{what}; give it as STUDENT/{assignment}/{assignment}.ipynb"
     else:
         inner = any(parts[0] == assignment for parts, _ in below)
-        flat = any(len(parts) == 1 and parts[0].lower().endswith(".ipynb") and not _is_download(parts[0]) for parts, _ in below)
-        if inner or flat:       # and all else that is this student's, wherever it lies: it may be a second notebook
+        flat = any(len(parts) == 1 and parts[0].lower().endswith(".ipynb") for parts, _ in below)
+        wraps = any(_is_download(parts[0]) or assignment in parts[1:-1] for parts, _ in below)
+        if inner or flat and not wraps:     # all else in it is this student's too: there may be a second notebook
             yield Hand(entry, entry, files=[(parts[1:] or parts if parts[0] == assignment else parts, item)
                                             for parts, item in below if parts[0] not in others])
+        elif wraps:
+            left[entry] = "a folder with more than one student's work in it; give that folder itself"
         elif any(item.problem for _, item in below):
             yield Hand(entry, entry, files=below)
         else:
-            left[entry] = f"a folder without {assignment}/ and without a notebook"
+            left[entry] = f"a folder without {assignment}/ and with no notebook at its top"
 
 
 def _is_download(name: str) -> bool:

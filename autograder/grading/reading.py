@@ -19,7 +19,8 @@ class Reading:
     """What was taken from one submission. sha256: of the notebook's bytes, or of the placeholder where there are none.
 
     problem: why a human must look, or ""; then there is no work. borrowed: the chapters that its checks call borrowed, and
-    whether its code imports them. The rest: see transplant.Transplant.
+    whether its code imports them. handed_out: the cells that hold a drawn fault, as they came back, by grade id. The rest:
+    see transplant.Transplant.
     """
 
     sha256: str
@@ -30,22 +31,25 @@ class Reading:
     ignored: list[str] = field(default_factory=list)
     too_long: list[str] = field(default_factory=list)
     borrowed: list[str] = field(default_factory=list)
+    handed_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str]) -> Reading:
-    """The student's work in the pristine notebook's places. functions: names that the exercises ask for.
+def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str], drawn: Iterable[str] = ()) -> Reading:
+    """The student's work in the pristine notebook's places.
+
+    functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn fault.
 
     Raises nothing for what is in the submission.
     """
-    names = sorted(functions)
+    names, drawn = sorted(functions), set(drawn)
     try:
-        record = in_limits(lambda: _read(submission, pristine, names))
+        record = in_limits(lambda: _read(submission, pristine, names, drawn))
     except IntakeError as error:
         return Reading(hashlib.sha256(placeholder(str(error))).hexdigest(), str(error))
     return Reading(**{**record, "pieces": [Piece(*piece) for piece in record["pieces"]]})
 
 
-def _read(submission: Submission, pristine: NotebookNode, functions: list[str]) -> dict:
+def _read(submission: Submission, pristine: NotebookNode, functions: list[str], drawn: set[str]) -> dict:
     data = submission.read()
     found = {"sha256": fingerprint(data), "pieces": []}
     try:
@@ -56,7 +60,7 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str]) 
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
                     "added": [list(one) for one in work.added], "ignored": work.ignored, "too_long": work.too_long,
-                    "borrowed": _borrowed(cells)}
+                    "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
 
 
 def _borrowed(cells: list[SubmittedCell]) -> list[str]:

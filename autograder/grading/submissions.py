@@ -15,14 +15,13 @@ from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
+from autograder.grading.entries import entries
 from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
 from autograder.grading.layouts import Hand, Item, hands, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.names import safe_name, shown
 
-MAX_DEPTH = 12              # folders below what was given
-MAX_FILES = 100_000         # below one entry
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
 _COPY = re.compile(r"(-\d{1,3}|-Copy\d{1,3}|[ _]?\(\d{1,3}\))+$")     # what Canvas, Jupyter and browsers append
@@ -65,7 +64,9 @@ class Submission:
         """A hash of what was handed in, without reading into it: the same as long as nothing changed."""
         try:
             found = os.lstat(self.path)
-            content = _file_hash(self.path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else "no file"
+            read = self.of_class_zip or found.st_size <= MAX_ZIP_BYTES      # a larger file of a student's is never read
+            content = "no file" if not stat.S_ISREG(found.st_mode) else _file_hash(
+                self.path, found.st_size, found.st_mtime_ns) if read else f"{found.st_size} bytes"
         except OSError as error:
             content = f"unreadable: {error.strerror}"
         parts = [content, *self.inside, self.problem, self.timestamp or "", str(self.late)]
@@ -95,7 +96,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     """
     guard = guard or Guard()
     outside: dict[str, str] = {}
-    items = list(_items(where, guard, assignment, outside))
+    items = list(entries(where, guard, assignment, outside))
     found, left_out = hands(items, assignment, others) if items else ([], {})
     left_out |= outside
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
@@ -112,60 +113,6 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
                                              lms_id=hand.id))
     submissions = sorted(_without_twins(submissions, case_matters), key=lambda one: one.student)
     return Found(submissions, left_out)
-
-
-def _items(where: Path, guard: Guard, assignment: str, outside: dict[str, str]) -> Iterator[Item]:
-    """Every file of what was given; what leads out of a zip goes into `outside`."""
-    if where.is_dir():
-        try:
-            names = sorted(os.listdir(where))
-        except OSError as error:
-            raise CourseError(f"{where} cannot be opened: {error.strerror}. Give a folder that you can read") from error
-        for name in names:
-            if not is_quiet(name):
-                yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,)))) or [
-                    Item((name,), where / name, problem="the grader failed while looking for files in it")]
-    elif where.is_file():
-        try:
-            members = in_limits(lambda: [(one.parts, one.key, one.outside, one.folder) for one in list_members(
-                where, where.name, OF_A_CLASS)], seconds=120, memory=2 * 2**30)
-        except IntakeError as error:
-            raise CourseError(f"{where}: {error}. Give the platform's download, or a folder") from error
-        for parts, key, leads_out, folder in members:
-            if leads_out:
-                outside[key or "a file without a name"] = "its path leads out of the zip"
-            elif not any(map(is_quiet, parts)):
-                yield Item(tuple(parts), where, (key,), "the folder is empty" if folder else "")
-    else:
-        raise CourseError(f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or "
-                          "STUDENT.zip, or a download of Moodle or Canvas")
-
-
-def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
-    """The files at and below one entry of a folder. What cannot be looked at is an item with a problem."""
-    todo, count = [(path, parts)], 0
-    while todo:
-        path, parts = todo.pop()
-        count += 1
-        if count > MAX_FILES or len(parts) > MAX_DEPTH:
-            yield Item(parts, path, problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}")
-            return
-        mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):
-            yield Item(parts, path, problem=f"{shown(path.name)} is a link to another file. Links are not followed")
-        elif stat.S_ISREG(mode):
-            yield Item(parts, path)
-        elif not stat.S_ISDIR(mode):
-            yield Item(parts, path, problem=f"{shown(path.name)} is not an ordinary file")
-        else:
-            try:
-                names = sorted(os.listdir(path), reverse=True)
-            except OSError as error:
-                yield Item(parts, path, problem=f"{shown(path.name)} cannot be opened: {error.strerror}")
-                continue
-            if not names:
-                yield Item(parts, path, problem="the folder is empty")
-            todo += [(path / name, (*parts, name)) for name in names if not is_quiet(name)]
 
 
 def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str]]:

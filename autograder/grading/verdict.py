@@ -29,6 +29,8 @@ MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
 BUDGET_SECONDS = 120.0  # for one submission once its cells have run, both tries together; an honest one takes a few
 FAILED = "The checker failed twice on this exercise; no points were decided."
+NOT_THEIRS = ("The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
+              "was handed out names this student otherwise; no points were decided.")
 SPENT = (f"The submission used up its {BUDGET_SECONDS:g} seconds before this exercise was judged; no points were decided.")
 
 
@@ -210,7 +212,8 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
     """
     started, pool = time.monotonic(), pool or sandboxes(assignment)
-    work = read_work(submission, assignment.pristine_of(submission.student, secret), assignment.functions)
+    work = read_work(submission, assignment.pristine_of(submission.student, secret), assignment.functions,
+                     [f"setup-{id.split('.', 1)[1]}" for id, one in assignment.exercises.items() if one.faults])
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
                       ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, borrowed=work.borrowed,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
@@ -225,7 +228,7 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
             budget -= _judge(verdict, work, assignment, secret, pool, budget)
             if budget <= 0 or not any(_faulty(result) for result in verdict.results):
                 break
-        _ask_humans(verdict, work)
+        _ask_humans(verdict, work, _of_somebody_else(assignment, verdict.student, secret, work))
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
@@ -298,9 +301,18 @@ def _faulty(result: dict) -> bool:
     return any(stage["status"] == "fault" for stage in result["stages"])
 
 
-def _ask_humans(verdict: Verdict, work: Reading) -> None:
+def _of_somebody_else(assignment: Assignment, student: str, secret: bytes, work: Reading) -> list[str]:
+    """The exercises whose fault, in the notebook that came back, is another than the one that was drawn for this student."""
+    return [id for id, one in assignment.exercises.items() if one.faults and one.faults.others_cell(
+        id, one.faults.draw(id, student, secret), work.handed_out.get(f"setup-{id.split('.', 1)[1]}", ""))]
+
+
+def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str]) -> None:
     for result in verdict.results:
         short = result["exercise"].split(".", 1)[1]
+        if result["exercise"] in of_somebody_else:
+            verdict.human.append({"exercise": result["exercise"], "reason": NOT_THEIRS})
+            continue
         if any(stage["detail"].startswith("BudgetSpent") for stage in result["stages"]):
             verdict.human.append({"exercise": result["exercise"], "reason": SPENT})
         elif _faulty(result):

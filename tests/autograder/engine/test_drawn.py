@@ -116,6 +116,7 @@ def test_grading_knows_which_fault_it_was_whatever_the_notebook_says(assignment,
             nbformat.write(notebook, tmp_path / "in.ipynb")
             verdict = grade_submission(Submission("ada", tmp_path / "in.ipynb"), assignment, secret, pool)
             assert verdict.results[0]["earned"] == earned, verdict.results
+            assert ("drawn for somebody else" in verdict.waits(found.id)) is bool(cell), verdict.human
             assert any("Locked cells were changed (`setup-found`)" in one for one in verdict.ignored) is bool(cell), verdict.ignored
 
 

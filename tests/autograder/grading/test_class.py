@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.whole_class import grade_class
 from autograder.errors import MachineError
@@ -63,10 +64,13 @@ def test_a_small_class_is_graded_and_every_other_entry_is_named(small):
     assert "notes.txt" in summary.report.read_text() and any("notes.txt" in line for line in summary.lines())
 
 
-def test_the_report_says_what_each_student_borrowed(small):
-    _, summary = small
+def test_report_table_and_page_say_what_each_student_borrowed(small):
+    folder, summary = small
     part = summary.report.read_text().partition("<h2>Borrowed</h2>")[2].partition("<h2>")[0]
     assert ">ada</a>" in part and "01, imported; 03" in part and "bo</a>" not in part
+    assert {name: row["borrowed"] for name, row in rows_of(summary).items()} == {"ada": "01, imported; 03", "bo": "", "cy": ""}
+    pages = {name: feedback_path(folder / "course", STAND_IN, name).read_text() for name in ("ada", "bo")}
+    assert "your own work of chapter 01, imported; 03." in pages["ada"] and "Borrowed" not in pages["bo"]
 
 
 @pytest.fixture

@@ -72,6 +72,51 @@ def test_two_notebooks_of_one_student_need_a_human(tmp_path, other):
         only(tmp_path).read()
 
 
+@pytest.mark.parametrize("where", [FILE, f"{NAME} (1)/{FILE}", f"{NAME.upper()}/{FILE}", f"old/{FILE}", "work.zip"])
+def test_a_second_notebook_beside_the_assignments_folder_needs_a_human(tmp_path, where):
+    (tmp_path / "ada" / where).parent.mkdir(parents=True)
+    zipped(tmp_path / "ada" / where, (FILE, b"{}"))
+    hand_in(tmp_path, "ada")
+    assert "2 notebooks and it is not clear" in only(tmp_path).problem
+
+
+def test_the_folders_of_other_assignments_are_not_the_students_work_in_this_one(tmp_path):
+    hand_in(tmp_path, "ada")
+    (tmp_path / "ada" / "02-other").mkdir()
+    (tmp_path / "ada" / "02-other" / "02-other.ipynb").write_bytes(b"{}")
+    [one] = find_submissions(tmp_path, NAME, others=("02-other",))
+    assert one.read() == b"{}" and one.notes == ()
+
+
+def test_a_stray_notebook_in_a_download_hides_nobody(tmp_path):
+    (tmp_path / "download" / "Anna_1_assignsubmission_file_").mkdir(parents=True)
+    (tmp_path / "download" / "Anna_1_assignsubmission_file_" / FILE).write_bytes(b"A")
+    (tmp_path / "download" / FILE).write_bytes(b"mine")
+    found = find_all(tmp_path, NAME)
+    assert [(one.student, one.read()) for one in found.submissions] == [("Anna", b"A")] and FILE in found.left_out
+    hand_in(tmp_path, "bo")
+    found = find_all(tmp_path, NAME)
+    assert [one.student for one in found.submissions] == ["bo"] and "give that folder itself" in found.left_out["download"]
+
+
+@pytest.mark.parametrize("left_behind", [".DS_Store", f".ipynb_checkpoints/{FILE}", f"{NAME}/.DS_Store"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_student_whose_folder_holds_nobodys_work_is_named(tmp_path, left_behind, packed):
+    where = zipped(tmp_path / "class.zip", (f"ada/{left_behind}", b"x"), (f"bo/{FILE}", b"B")) if packed else tmp_path
+    if not packed:
+        (tmp_path / "ada" / left_behind).parent.mkdir(parents=True)
+        (tmp_path / "ada" / left_behind).write_bytes(b"x")
+        hand_in(tmp_path, "bo")
+    ada, bo = find_submissions(where, NAME)
+    assert (ada.student, ada.problem, bo.student) == ("ada", "the folder is empty", "bo")
+
+
+def test_a_huge_file_is_refused_without_reading_it(tmp_path):
+    with (tmp_path / "ada.zip").open("wb") as file:
+        file.truncate(1 << 42)      # four TiB of nothing
+    assert "at most" in only(tmp_path).problem and only(tmp_path).identity() == only(tmp_path).identity()
+
+
 def test_a_notebook_of_another_assignment_beside_it_is_left_out_and_said(tmp_path):
     hand_in(tmp_path, "ada", data=b"A")
     hand_in(tmp_path, "ada", "02-bpe.ipynb")
@@ -225,7 +270,7 @@ def test_a_zip_of_the_class_in_nbgraders_layout_is_read(tmp_path):
 
 def test_what_leads_out_of_the_zip_is_left_out_and_said(tmp_path):
     zipped(tmp_path / "eve.zip", (FILE, b"X"), ("../../etc/cron.d/x", b"bad"), ("/abs.ipynb", b"bad"),
-           ("..\\up.ipynb", b"bad"))
+           ("..\\up.ipynb", b"bad"), ("//server/share.ipynb", b"bad"), ("C:\\up.ipynb", b"bad"))
     assert only(tmp_path).read() == b"X" and "lead out" in only(tmp_path).notes[0]
     assert [path.name for path in tmp_path.rglob("*")] == ["eve.zip"]
 
