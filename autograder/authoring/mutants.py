@@ -11,28 +11,22 @@ The outcome is committed beside the checks as `mutants.md`, with a hash of solut
 import ast
 import hashlib
 import importlib
-import json
-import os
 import re
-import select
-import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
+from autograder.authoring.children import in_children
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import WRAPPERS, Mutant, mutants, wrapped
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.student import OurNamespace
 from autograder.errors import CourseError
-from autograder.sandbox.lifetime import die_with
 
-SECONDS = 20.0                       # one mutant, all seeds; the checks take milliseconds
+SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds
 SECRETS = (b"", b"one", b"two")      # b"" is the visible seed
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -90,8 +84,8 @@ def outcome_of(one: Assignment, exercise: Exercise, sample: list[Mutant] | None 
     known = equivalents(exercise)
     every = mutants_of(one, exercise)
     chosen = every if sample is None else sample
-    with closing(killers(exercise, chosen)) as found:
-        fates = [Fate(mutant, by, "" if by else known.get(mutant.name, "")) for mutant, by in zip(chosen, found)]
+    fates = [Fate(mutant, by, "" if by else known.get(mutant.name, ""))
+             for mutant, by in zip(chosen, killers(exercise, chosen), strict=True)]
     explained = {fate.mutant.name for fate in fates if fate.reason}
     unused = [] if sample is not None else [name for name in known if name not in explained]
     return Outcome(exercise.id, hash_of(one, exercise), fates, unused)
@@ -105,65 +99,17 @@ def equivalents(exercise: Exercise) -> dict[str, str]:
     return importlib.import_module(f"autograder.chapters.{folder.name}.equivalents").EQUIVALENT.get(exercise.id, {})
 
 
-def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) -> Iterator[str]:
+def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) -> list[str]:
     """For each mutant the first stage that fails; "" when the mutant gets every point with one of the seeds.
 
-    They run in a forked child, one after the other. A loop without end is killed after `seconds` and counts as noticed
-    ("time"), so does the end of the process ("process"); then a fresh child goes on with the next.
+    They run in forked children. A loop without end is killed after `seconds` and counts as noticed ("time"), so does the
+    end of the process ("process").
     """
-    waiting = list(chosen)
-    while waiting:
-        with _judging(exercise, waiting) as answers:
-            said = b""
-            while waiting:
-                ready = select.select([answers], [], [], seconds)[0]
-                piece = os.read(answers, 4096) if ready else b""
-                said += piece
-                *lines, said = said.split(b"\n")
-                for line in lines:
-                    waiting.pop(0)
-                    yield json.loads(line)
-                if waiting and not piece:
-                    waiting.pop(0)
-                    yield "process" if ready else "time"
-                    break
-
-
-@contextmanager
-def _judging(exercise: Exercise, chosen: list[Mutant]) -> Iterator[int]:
-    """The pipe to read from a child that judges the mutants; the child ends with the block, however that ends."""
-    child, read = _fork(exercise, chosen)
-    try:
-        yield read
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(read)
-
-
-def _fork(exercise: Exercise, chosen: list[Mutant]) -> tuple[int, int]:
-    """A child that judges the mutants and writes a line about each; its process id and the pipe to read."""
-    read, write = os.pipe()
-    sys.stdout.flush()
-    parent, child = os.getpid(), os.fork()
-    if child == 0:
-        try:
-            die_with(parent)
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (0, 1, 2):
-                os.dup2(quiet, descriptor)
-            import torch
-            torch.set_num_threads(1)       # a forked child has no threads of its parent's pool
-            for mutant in chosen:
-                os.write(write, _judge(exercise, mutant).encode() + b"\n")
-            signal.pause()                 # the parent ends it
-        finally:
-            os._exit(1)
-    os.close(write)
-    return child, read
+    return [ended or by for _, by, ended in in_children(chosen, lambda mutant: _judge(exercise, mutant), seconds)]
 
 
 def _judge(exercise: Exercise, mutant: Mutant) -> str:
+    """The first stage that fails, or \"\" when one of the seeds gives every point."""
     namespace = dict(reference(exercise.id[:2]))
     exec(compile(ast.parse(mutant.source), "mutant", "exec"), namespace)
     if mutant.wrapper:
@@ -176,9 +122,9 @@ def _judge(exercise: Exercise, mutant: Mutant) -> str:
         result = run_exercise(exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None, mistakes=[])
         failed = next((stage.name for stage in result.stages if stage.earned < stage.points), "")
         if not failed:
-            return json.dumps("")
+            return ""
         first = first or failed
-    return json.dumps(first)
+    return first
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:

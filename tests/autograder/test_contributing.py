@@ -1,13 +1,11 @@
 """The committed tables of a chapter are what its checks give: mistakes against stages, and mutants."""
-import os
 import random
 
 import pytest
 
-from autograder.authoring import mutants
 from autograder.authoring.catalogue import assignments, folder_of
 from autograder.authoring.matrix import as_table
-from autograder.authoring.mutants import Outcome, as_text, committed, hash_of, killers, mutants_of, outcome_of
+from autograder.authoring.mutants import Outcome, as_text, committed, hash_of, mutants_of, outcome_of
 
 CHECKED = [pytest.param(one, exercise, id=exercise.id) for one in assignments()
            for exercise in one.exercises.values() if exercise.stages]
@@ -30,21 +28,3 @@ def test_every_mutant_is_noticed_or_explained(one, exercise):
     outcome: Outcome = outcome_of(one, exercise, sample)
     assert not outcome.surviving and not outcome.unused, as_text(outcome, verbose=False)
     assert unchanged or outcome.row() == row, f"run `course author mutants {one.number}`; it gives {outcome.row()}"
-
-
-@pytest.mark.parametrize("end", ["whole", "abandoned", "interrupted"])
-def test_no_child_that_judged_mutants_is_left(monkeypatch, end):
-    one, exercise = next(pair.values for pair in CHECKED)
-    few, children, fork = mutants_of(one, exercise)[:2], [], mutants._fork
-    monkeypatch.setattr(mutants, "_fork", lambda *args: children.append(fork(*args)) or children[-1])
-    if end == "whole":
-        outcome_of(one, exercise, few)
-    else:
-        judged = killers(exercise, few)
-        next(judged)
-        with pytest.raises(KeyboardInterrupt if end == "interrupted" else StopIteration):
-            judged.throw(KeyboardInterrupt) if end == "interrupted" else judged.close() or next(judged)
-    assert children
-    for child, _ in children:
-        with pytest.raises(ProcessLookupError):
-            os.kill(child, 0)
