@@ -301,13 +301,21 @@ def test_a_kill_before_each_step_leaves_nothing_that_a_rerun_does_not_mend(under
         assert state(folder) == wanted, label
 
 
-def test_twenty_kills_at_random_moments_leave_nothing_that_a_rerun_does_not_mend(underived):
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_kills_at_random_moments_leave_nothing_that_a_rerun_does_not_mend(underived, kills):
+    """The moments lie anywhere in a run that judges and then derives."""
     folder, run, wanted, reset = underived
+
+    def unjudged():
+        reset()
+        (folder / "course" / "verdicts" / STAND_IN / "ada.json").unlink()
+    unjudged()
     begun = time.monotonic()
     killed_run(run)
     whole, moments = time.monotonic() - begun, random.Random(20)
-    for _ in range(20):
-        reset()
+    assert state(folder) == wanted
+    for _ in range(kills):
+        unjudged()
         moment = moments.uniform(0, whole)
         killed_run(run, after=moment)
         run()
