@@ -22,7 +22,7 @@ from record import compare, save
 
 from autograder.authoring.notebooks import interpreter_on_path, source_notebook, write_notebook
 from autograder.classroom.gradebook import prepare_course_root
-from autograder.grading.verdict import load_assignment
+from autograder.grading.assignment import load_assignment
 from course.sample_class.handed_in import Notebook
 
 MUST = 2.0

@@ -4,6 +4,7 @@ A child goes through the items and says a line about each. One that stays silent
 last one when nobody asks any more; a fresh child goes on with the next item. Time is that of the child's processor,
 where the system tells it, so that a busy machine changes no answer.
 """
+import faulthandler
 import json
 import os
 import select
@@ -96,6 +97,7 @@ def _serve(items: Sequence[T], work: Callable[[T], object], prepare: Callable[[]
     """The child's whole life. It never returns."""
     try:
         die_with(parent)
+        faulthandler.disable()         # what dies here is told by its silence
         quiet = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(quiet, descriptor)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from autograder.checks.rubric import page
 from autograder.classroom.pages import SHOWN_CODE, exercise_title, render
+from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.guard import Guard
 from autograder.grading.limited import in_limits
-from autograder.grading.verdict import Assignment, Verdict
+from autograder.grading.verdict import Verdict
 
 
 def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> str:

@@ -25,11 +25,12 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.classroom.nbgrader_steps import MARK, STAND_IN
 from autograder.errors import CourseError, MachineError
+from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
 from autograder.grading.reading import copy_notebook
 from autograder.grading.submissions import STAMP, Submission
-from autograder.grading.verdict import Assignment, Verdict
+from autograder.grading.verdict import Verdict
 
 STAND_INS = ".stand-ins"     # in the course root, by student: a hash in the place of what was handed in
 DATABASE_REMEDIES = {"locked": "Close what else has it open (formgrader, another grading, a database browser)",

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
+from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
 from autograder.grading.names import shown
-from autograder.grading.verdict import Assignment, Verdict
+from autograder.grading.verdict import Verdict
 
 WRITTEN = "A written answer waits to be read."
 

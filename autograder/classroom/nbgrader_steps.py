@@ -97,7 +97,7 @@ class FromVerdict(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Return the notebook to show. A submission without a verdict is graded now, in a process of its own."""
-        from autograder.grading.verdict import course_secret, load_assignment
+        from autograder.grading.assignment import course_secret, load_assignment
 
         names = resources["nbgrader"]
         verdict = self._verdict(nb.metadata[MARK]["sha256"], names)
@@ -107,8 +107,9 @@ class FromVerdict(NbGraderPreprocessor):
         return notebook, resources
 
     def _verdict(self, sha256: str, names: dict):
+        from autograder.grading.assignment import load_assignment
         from autograder.grading.schedule import grade_all
-        from autograder.grading.verdict import load_assignment, load_verdict
+        from autograder.grading.verdict import load_verdict
 
         root, assignment = course_root_of(self), load_assignment(names["assignment"])
         kept = load_verdict(root, assignment.name, names["student"])
@@ -186,7 +187,8 @@ class FeedbackExporter(HTMLExporter):
         """The page as text."""
         from autograder.classroom.feedback import feedback_page
         from autograder.classroom.grades import hand_grades
-        from autograder.grading.verdict import load_assignment, load_verdict
+        from autograder.grading.assignment import load_assignment
+        from autograder.grading.verdict import load_verdict
 
         names = resources["nbgrader"]
         assignment = load_assignment(names["assignment"])

@@ -15,8 +15,9 @@ from autograder.checks.rubric import WORDS
 from autograder.classroom.feedback import _title, feedback_path
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
 from autograder.classroom.pages import render
+from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
-from autograder.grading.verdict import Assignment, Verdict
+from autograder.grading.verdict import Verdict
 
 BARS = 10
 STATUS_WORDS = WORDS | {"wrong": "wrong"}       # "not yet" is for students

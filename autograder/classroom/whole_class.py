@@ -27,11 +27,12 @@ from autograder.classroom.gradebook import (
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
 from autograder.classroom.report import write_report
 from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import tells_case_apart, write_whole
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission, find_submissions
-from autograder.grading.verdict import Assignment, Verdict, load_assignment, load_verdict
+from autograder.grading.verdict import Verdict, load_verdict
 
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"

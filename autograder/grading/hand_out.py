@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment, course_secret
 from autograder.grading.files import write_whole
 from autograder.grading.names import safe_name
-from autograder.grading.verdict import Assignment, course_secret
 
 
 def hand_out(assignment: Assignment, students: Sequence[str], course_root: Path, folder: Path) -> list[Path]:

@@ -17,15 +17,13 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from autograder.errors import MachineError
+from autograder.grading.assignment import Assignment, course_secret, load_assignment
 from autograder.grading.guard import Guard
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import (
     BUDGET_SECONDS,
-    Assignment,
     Verdict,
-    course_secret,
     grade_submission,
-    load_assignment,
     load_verdict,
     sandboxes,
     save_verdict,

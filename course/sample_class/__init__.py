@@ -14,7 +14,7 @@ ASSIGNMENT = "01"
 
 def samples(number: str = ASSIGNMENT) -> list[Sample]:
     """Every sample of the class, honest ones first."""
-    from autograder.grading.verdict import load_assignment
+    from autograder.grading.assignment import load_assignment
     from course.sample_class.honest import honest_samples
     from course.sample_class.hostile import hostile_samples
 
@@ -28,7 +28,7 @@ def make_sample_class(folder: Path, harmless_only: bool = False, traps: dict[str
     traps: what the hostile ones aim at ("listener": a port on this machine, "canary": a file that they try to write,
     "course": the course root); defaults aim at nothing that exists. harmless_only: leave out those that need walls.
     """
-    from autograder.grading.verdict import load_assignment
+    from autograder.grading.assignment import load_assignment
 
     assignment = load_assignment(ASSIGNMENT)
     traps = {"listener": "9", "canary": "/tmp/word2serve-canary", "course": "/nonexistent", **(traps or {})}

@@ -9,7 +9,8 @@ from autograder.authoring.catalogue import ROOT
 from autograder.authoring.notebooks import source_notebook
 from autograder.classroom.whole_class import COURSE_ROOT, REPORT, Summary, grade_class
 from autograder.errors import CourseError
-from autograder.grading.verdict import Assignment, Verdict, load_assignment
+from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.verdict import Verdict
 from autograder.sandbox import choose_backend
 from course.sample_class import make_sample_class
 

@@ -8,9 +8,10 @@ import pytest
 from autograder.checks.drawn import Faults, fault_of
 from autograder.checks.protocol import EXERCISES, LocalStudent, exercise, expect, run_exercise
 from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment, course_secret
 from autograder.grading.hand_out import hand_out
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import Assignment, course_secret, grade_submission
+from autograder.grading.verdict import grade_submission
 from autograder.sandbox import Limits, Pool
 
 SOURCE = "\ndef mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total / len(values)\n"

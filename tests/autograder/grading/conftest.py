@@ -14,9 +14,10 @@ from autograder.authoring.notebooks import build
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.whole_class import Summary, grade_class
+from autograder.grading.assignment import SECRET_FILE, Assignment, load_assignment
 from autograder.grading.schedule import Batch, grade_all
 from autograder.grading.submissions import find_submissions
-from autograder.grading.verdict import SECRET_FILE, Assignment, Verdict, load_assignment
+from autograder.grading.verdict import Verdict
 from course.sample_class import make_sample_class
 
 

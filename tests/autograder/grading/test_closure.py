@@ -2,8 +2,8 @@
 import pytest
 
 from autograder.authoring import catalogue
+from autograder.grading.assignment import Assignment
 from autograder.grading.closure import file_of, files_behind, imports
-from autograder.grading.verdict import Assignment
 
 
 def names(*modules):

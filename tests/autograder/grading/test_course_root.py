@@ -7,7 +7,7 @@ import pytest
 from autograder.authoring.catalogue import Assignment as Solutions
 from autograder.classroom.gradebook import course_config, open_gradebook, prepare_course_root
 from autograder.errors import CourseError
-from autograder.grading.verdict import load_assignment
+from autograder.grading.assignment import load_assignment
 from course.sample_class.graded import SAMPLE_MARK, forget_older_sample
 
 

@@ -11,21 +11,11 @@ import pytest
 from autograder.checks.student import Returned, Student, StudentError
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
 from autograder.errors import CourseError
+from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment, seed_id
 from autograder.grading.patience import BudgetSpent, Patient
 from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import (
-    SECRET_FILE,
-    Verdict,
-    course_secret,
-    grade_submission,
-    load_assignment,
-    load_verdict,
-    record_path,
-    sandboxes,
-    save_verdict,
-    seed_id,
-)
+from autograder.grading.verdict import Verdict, grade_submission, load_verdict, record_path, sandboxes, save_verdict
 from autograder.sandbox.backend import ProcessBackend
 from course.sample_class.handed_in import Notebook
 
@@ -158,7 +148,7 @@ import os, sys, time
 from pathlib import Path
 from autograder.grading.schedule import grade_all
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import load_assignment
+from autograder.grading.assignment import load_assignment
 from autograder.sandbox.backend import ProcessBackend
 import autograder.grading.schedule as schedule
 folder = Path(sys.argv[1])

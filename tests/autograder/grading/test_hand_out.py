@@ -12,7 +12,7 @@ from autograder.checks.drawn import Faults
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.grading.verdict import course_secret
+from autograder.grading.assignment import course_secret
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

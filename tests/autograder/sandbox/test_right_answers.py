@@ -3,8 +3,9 @@ import pytest
 
 from autograder.authoring.catalogue import assignments
 from autograder.checks.registry import alternatives_of
+from autograder.grading.assignment import load_assignment
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission, load_assignment
+from autograder.grading.verdict import grade_submission
 from course.sample_class.handed_in import Notebook
 from course.sample_class.sources import reference_sources, with_function
 

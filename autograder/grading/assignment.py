@@ -1,0 +1,123 @@
+"""One assignment as grading knows it: its exercises, the pristine notebook, the hash of what decides; the class's secret."""
+import copy
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from autograder.checks.drawn import for_student
+from autograder.errors import CourseError
+
+SECRET_FILE = ".course-secret"
+
+
+class Assignment:
+    """What grading needs of one assignment: its name, its exercises, the pristine notebook, the checks' hash."""
+
+    def __init__(self, name: str):
+        from autograder.authoring.catalogue import assignment
+
+        self.entry = assignment(name)
+        self.name, self.number = self.entry.name, self.entry.number
+
+    @cached_property
+    def pristine(self):
+        """The notebook as students get it."""
+        from autograder.authoring.catalogue import pristine_notebook
+
+        return pristine_notebook(self.name)
+
+    def pristine_of(self, student: str, secret: bytes):
+        """The notebook as this student got it: with the faults that were drawn for them."""
+        if all(one.faults is None for one in self.exercises.values()):
+            return self.pristine
+        notebook = copy.deepcopy(self.pristine)
+        for cell in notebook.cells:
+            cell.source = for_student(cell.source, self.exercises, student, secret)
+        return notebook
+
+    @property
+    def exercises(self) -> dict:
+        """Exercises by id, in the notebook's order, manual ones included."""
+        return self.entry.exercises
+
+    def load(self) -> None:
+        """Import all that grading needs now: checks, mistakes, torch. Workers that are forked afterwards have it."""
+        import autograder.grading.patience
+        import autograder.sandbox.pool  # noqa: F401
+        from autograder.checks.registry import mistakes_of
+
+        for one in self.exercises:
+            mistakes_of(one)
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions that the exercises ask for."""
+        return [name for one in self.exercises.values() for name in (one.function, *one.also) if name]
+
+    def check_points(self) -> None:
+        """Raise CourseError when the notebook that students have says other points than the checks."""
+        for cell in self.pristine.cells:
+            mark = cell.metadata.get("nbgrader", {})
+            id = f"{self.number}.{mark.get('grade_id', '').removesuffix('-check')}"
+            if mark.get("grade") and id in self.exercises and mark.get("points") != self.exercises[id].points:
+                raise CourseError(f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for {id}, the "
+                                  f"checks give {self.exercises[id].points:g}; build the exercises again, then grade")
+
+    @cached_property
+    def checks_hash(self) -> str:
+        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook, and
+        the reference of the earlier chapters, which stands in the place of a student's own work there."""
+        from autograder.authoring.package import earlier_chapters
+        from autograder.checks.withholding import found
+        from autograder.grading.closure import ROOT, files_behind, modules_in
+
+        here = ROOT / "autograder"
+        modules = [f"grading.{name}" for name in ("assignment", "verdict", "intake", "magics", "patience", "reading", "transplant")]
+        modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
+        modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
+        earlier = earlier_chapters(self.number)
+        named = [name for text in earlier.values() for name in modules_in(text) if name.startswith("reference_impl.")]
+        digest = hashlib.sha256(json.dumps(earlier, sort_keys=True).encode())
+        for file in files_behind(*(f"autograder.{module}" for module in modules), *named):
+            digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+        digest.update(json.dumps([self.pristine, found(self.number)], sort_keys=True).encode())
+        return digest.hexdigest()
+
+
+def load_assignment(name: str) -> Assignment:
+    """The assignment by number or name, once per process."""
+    from autograder.authoring.catalogue import assignment
+
+    return _load(assignment(name).name)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str) -> Assignment:
+    return Assignment(name)
+
+
+def course_secret(course_root: Path) -> bytes:
+    """The secret that seeds hidden inputs; made on first use, readable by its owner only.
+
+    Raises CourseError when others can read the file: then the seeds are no secret.
+    """
+    path = course_root / SECRET_FILE
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise CourseError(f"{path} can be read by others; run `chmod 600 {path}`, or delete it to draw a new one") \
+                from None
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def seed_id(secret: bytes, student: str, exercise: str) -> str:
+    """A name for the seeds of one student and exercise, which tells nothing about them."""
+    return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
