@@ -1,16 +1,17 @@
 """What a student could call instead of writing an exercise: every public callable that returns its answers.
 
 The callables are those of the packages that a student has (`PLACES` and all of the reference); the inputs are the calls
-that the stages make of a right answer (`asked`). One counts as an answer when it gives, for every input, the right
-result, or a part of what it gives does; the arguments are tried as tensors and as arrays, and in the
-reference in every order. A class is
-tried where it needs no arguments to be built. The sweep runs in a child with limits on time and memory, in an empty
-folder, since it calls functions of which it knows nothing.
+that the stages make of a right answer (`asked`). One counts as an answer when its result, or a part of it, is right for
+more than half of the inputs: two right programs may differ in border cases. The arguments are tried as tensors and as
+arrays, and in the reference in every order. One whose signature does not take so many arguments is not called. A class
+is tried where it needs no arguments to be built. The callables run in forked children with limits on time, memory and
+files, in an empty folder, since nothing is known of them; one that hangs or dies there is no answer, and is counted.
 
 What is found in the reference is kept in the chapter's `withheld.json`, and so withheld; what is found elsewhere has to
-be withheld or allowed, with a reason, where the exercise is declared, unless the solution itself calls it.
+be withheld or allowed, with a reason, where the exercise is declared, unless the solution itself calls it. `swept.json`
+says what was tried: a test looks again where the packages, the solutions or the reference have changed since (ledger.py).
 """
-import contextlib
+import dataclasses
 import importlib
 import inspect
 import itertools
@@ -21,7 +22,9 @@ import resource
 import signal
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +32,7 @@ import torch
 
 from autograder.authoring.asked import Asked, asked
 from autograder.authoring.catalogue import Assignment, folder_of, solution_lines
+from autograder.authoring.children import in_children
 from autograder.checks.protocol import Exercise
 from autograder.checks.values import Unreadable, cross
 from autograder.checks.withheld import GRADERS
@@ -41,30 +45,66 @@ PLACES = ("torch", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.spe
 LEFT_ALONE = ("set_", "save", "load", "seed", "manual_", "compile", "from_file", "fork", "share_memory", "memmap", "tofile",
               "use_", "init", "import_", "test", "lobpcg", "serve", "main", "download", "fetch", "show_config", "vmap", "backward")
 SECONDS = 0.2          # of processor time for one call
+PATIENCE = 5.0         # of processor time for one callable, all exercises: for one that no signal ends
 MEMORY = 1 << 30
+FILE = 1 << 20         # bytes that a callable may write into one file
 MOST_ORDERS = 3        # arguments; with more, only the order given
+FEW = 5                # calls that are tried first, the smallest
+MOST_ITEMS = 8         # of a result, which is looked through
 
 
 class TooLong(Exception):
     """A callable took more than SECONDS for one call; the calls of the checks take milliseconds, so it is no answer."""
 
 
-def answers(exercises: Iterable[Exercise], places: Sequence[str] = ()) -> dict[str, list[str]]:
-    """By exercise: the names of all public callables that return its answers; see the module's docstring.
+@dataclass
+class Swept:
+    """What a sweep found: by exercise, the callables that answer it; how many were tried, by place; which hung or died."""
+    found: dict[str, list[str]]
+    tried: dict[str, int] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+
+
+def sweep(exercises: Iterable[Exercise], places: Sequence[str] = ()) -> Swept:
+    """Try all public callables on what the exercises ask; see the module's docstring.
 
     places: modules to look into; default, all of the reference and PLACES, which takes minutes.
     """
     calls = {one.id: by_function(one) for one in exercises if one.stages}
+    every = list(candidates(places or (*reference_modules(), *PLACES)))
+    swept = Swept({id: [] for id in calls})
 
-    def sweep() -> dict[str, list[str]]:
-        found_in = {id: set() for id in calls}
-        for name, function in candidates(places or (*reference_modules(), *PLACES)):
-            for id, groups in calls.items():
-                with contextlib.suppress(TooLong):
-                    if any(returns(function, group, name.startswith("reference_impl.")) for group in groups):
-                        found_in[id].add(name)
-        return {id: sorted(names) for id, names in found_in.items()}
-    return in_child(sweep)
+    def ids(candidate: tuple[str, str, Callable]) -> list[str]:
+        _, name, function = candidate
+        anyhow = name.startswith("reference_impl.")
+        return [id for id, groups in calls.items() if any(_answers(function, group, anyhow) for group in groups)]
+
+    with tempfile.TemporaryDirectory() as folder:
+        for (place, name, _), answered, ended in in_children(every, ids, PATIENCE, lambda: _limit(Path(folder))):
+            swept.tried[place] = swept.tried.get(place, 0) + 1
+            if ended:
+                swept.ended[name] = ended
+            for id in answered or []:
+                swept.found[id].append(name)
+    return swept
+
+
+def _answers(function: Callable, calls: list[Asked], any_order: bool) -> bool:
+    try:
+        return returns(function, calls, any_order)
+    except TooLong:
+        return False
+
+
+def _limit(folder: Path) -> None:
+    """In a child: nothing of ours in reach, and an end to what takes too much."""
+    os.chdir(folder)
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+    signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+    if sys.platform == "linux":
+        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, mapped + MEMORY))
 
 
 def by_function(exercise: Exercise) -> list[list[Asked]]:
@@ -86,21 +126,21 @@ def solution_of(one: Assignment, exercise: Exercise) -> str:
     return "\n".join(sorted(solution_lines(one.cells[exercise.id.split(".", 1)[1]][0])))
 
 
-def of_reference(swept: dict[str, list[str]]) -> dict[str, list[str]]:
+def of_reference(found: dict[str, list[str]]) -> dict[str, list[str]]:
     """What `withheld.json` holds: by exercise, the functions of the reference that answer it."""
-    rows = {id: [name for name in names if name.startswith("reference_impl.")] for id, names in swept.items()}
+    rows = {id: [name for name in names if name.startswith("reference_impl.")] for id, names in found.items()}
     return {id: names for id, names in rows.items() if names}
 
 
-def write(one: Assignment, swept: dict[str, list[str]]) -> Path:
+def write(one: Assignment, found: dict[str, list[str]]) -> Path:
     """Put the table beside the checks of the chapter."""
     path = folder_of(one.number) / TABLE
-    path.write_text(json.dumps(of_reference(swept), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(of_reference(found), indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def candidates(places: Sequence[str]) -> Iterator[tuple[str, Callable]]:
-    """Every public callable of these modules with the name under which it is defined, each once."""
+def candidates(places: Sequence[str]) -> Iterator[tuple[str, str, Callable]]:
+    """Every public callable of these modules, each once: its place, the name under which it is defined, itself."""
     seen: set[int] = set()
     for place in places:
         owner = torch.Tensor if place == "torch.Tensor" else importlib.import_module(place)
@@ -115,17 +155,18 @@ def candidates(places: Sequence[str]) -> Iterator[tuple[str, Callable]]:
             if inspect.isclass(function):
                 function = _instance(function) if place == "torch.nn" else None
             if function is not None:
-                yield f"{place}.{name}", function
+                yield place, f"{place}.{name}", function
 
 
 def reference_modules() -> list[str]:
     """Every module of the reference that can be imported here."""
     import reference_impl
     names = [one.name for one in pkgutil.walk_packages(reference_impl.__path__, "reference_impl.")]
-    return [name for name in names if name not in GRADERS and _imports(name)]
+    return [name for name in names if name not in GRADERS and can_import(name)]
 
 
-def _imports(name: str) -> bool:
+def can_import(name: str) -> bool:
+    """Whether a module can be imported here."""
     try:
         importlib.import_module(name)
     except Exception:       # one that needs a GPU, a server or another system is in no student's way
@@ -135,21 +176,49 @@ def _imports(name: str) -> bool:
 
 def _instance(kind: type) -> Callable | None:
     try:
-        return kind()
+        with warnings.catch_warnings(action="ignore"):
+            return kind()
     except Exception:
         return None
 
 
 def returns(function: Callable, calls: list[Asked], any_order: bool = True) -> bool:
-    """Whether a callable gives the right answer to every call, with the arguments in one and the same order.
+    """Whether a callable gives the right answer to more than half of the calls, with the arguments in one and the same order.
 
     any_order: try every order, and arrays for tensors; otherwise tensors, then arrays, in the order given. Raises TooLong.
     """
     first = calls[0].args
     given = tuple(range(len(first)))
+    if not _takes(function, len(first), calls[0].kwargs):
+        return False
     orders = list(itertools.permutations(given)) if any_order and len(first) <= MOST_ORDERS else [given]
-    return any(all(len(call.args) == len(order) and _gives(function, call, order, as_arrays) for call in calls)
+    few = sorted(calls, key=_size)[:FEW]        # large ones are asked of promising callables only
+    return any(_gives_most(function, few, order, as_arrays) and _gives_most(function, calls, order, as_arrays)
                for order in orders for as_arrays in (False, True))
+
+
+def _size(call: Asked) -> int:
+    return sum(one.numel() for one in call.args if isinstance(one, torch.Tensor))
+
+
+def _gives_most(function: Callable, calls: list[Asked], order: tuple[int, ...], as_arrays: bool) -> bool:
+    missed = 0
+    for call in calls:
+        missed += len(call.args) != len(order) or not _gives(function, call, order, as_arrays)
+        if 2 * missed >= len(calls):
+            return False
+    return True
+
+
+def _takes(function: Callable, number: int, kwargs: dict) -> bool:
+    """Whether the signature has room for so many arguments; True where there is none to look at."""
+    try:
+        inspect.signature(function).bind(*[None] * number, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: bool) -> bool:
@@ -162,8 +231,7 @@ def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: b
             for one in args]
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, SECONDS)      # processor time: a busy machine changes nothing
     try:
-        came = function(*args, **call.kwargs)
-        return any(_equal(one, call.value) for one in (came, *(came if isinstance(came, tuple) else ())))
+        return any(_equal(one, call.value) for one in _parts(function(*args, **call.kwargs)))
     except KeyboardInterrupt:
         raise TooLong from None
     except BaseException:       # whatever it is: then this is no answer
@@ -172,10 +240,22 @@ def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: b
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
+def _parts(came: object) -> Iterator[object]:
+    """A result and what stands in it: items and runs of items of a tuple or list, values of a dict, fields of an object."""
+    yield came
+    if dataclasses.is_dataclass(came) and not isinstance(came, type):
+        came = [getattr(came, one.name) for one in dataclasses.fields(came)]
+    elif isinstance(came, dict):
+        came = list(came.values())
+    if isinstance(came, (tuple, list)) and len(came) <= MOST_ITEMS:
+        yield from came
+        yield from (tuple(came[first:last]) for first in range(len(came)) for last in range(first + 2, len(came) + 1))
+
+
 def _equal(came: object, right: object) -> bool:
     """The same numbers, whatever kind of array they come in."""
     try:
-        came = cross(came)
+        came = cross(came.toarray() if hasattr(came, "toarray") else came)      # scipy's sparse matrices
     except Unreadable:
         return False
     if isinstance(right, (torch.Tensor, np.ndarray)) or type(right) in (int, float):
@@ -188,35 +268,3 @@ def _equal(came: object, right: object) -> bool:
     if type(right) is dict:
         return type(came) is dict and came.keys() == right.keys() and all(_equal(came[key], right[key]) for key in right)
     return type(came) is type(right) and came == right
-
-
-def in_child(work: Callable[[], object]) -> object:
-    """What `work()` returns, as JSON, from a fork that keeps nothing it changes. Raises RuntimeError if it dies."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for fd in (0, 1, 2):
-                os.dup2(quiet, fd)
-            sys.stdout = sys.stderr = open(os.devnull, "w")
-            signal.signal(signal.SIGVTALRM, signal.default_int_handler)
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
-                mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0
-                if mapped:
-                    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, mapped + MEMORY))
-                answer = json.dumps(work()).encode()
-                with os.fdopen(write, "wb") as file:
-                    file.write(answer)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write)
-    with os.fdopen(read, "rb") as file:
-        data = file.read()
-    os.waitpid(child, 0)
-    if not data:
-        raise RuntimeError("the sweep's process ended before it answered")
-    return json.loads(data)

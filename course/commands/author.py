@@ -143,17 +143,18 @@ def run_try(args) -> int:
 
 def run_withheld(args) -> int:
     """Print what answers each exercise; write the table when a whole chapter was asked for; 1 when one is open to students."""
-    from autograder.authoring import sweep
+    from autograder.authoring import ledger, sweep
 
     one, exercises = chosen(args.exercise)
-    swept = sweep.answers(exercises)
+    swept = sweep.sweep(exercises)
     if len(exercises) == len(one.exercises):
-        print(sweep.write(one, swept))
+        print(sweep.write(one, swept.found), ledger.write(one, swept), sep="\n")
     open_to_all = 0
-    for id, names in swept.items():
+    for id, names in swept.found.items():
         left = sweep.unexplained(one.exercises[id], names, sweep.solution_of(one, one.exercises[id]))
         open_to_all += len(left)
         print(f"{id}: {', '.join(names) or 'nothing'}" + (f"; neither withheld nor allowed: {', '.join(left)}" if left else ""))
+    print(f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; {len(swept.ended)} hung or died")
     return 1 if open_to_all else 0
 
 
@@ -162,8 +163,8 @@ def run_hand_out(args) -> int:
     from pathlib import Path
 
     from autograder.errors import CourseError
+    from autograder.grading.assignment import load_assignment
     from autograder.grading.hand_out import hand_out
-    from autograder.grading.verdict import load_assignment
 
     try:
         students = [line.strip() for line in Path(args.roster).read_text(encoding="utf-8").splitlines() if line.strip()]
