@@ -47,6 +47,7 @@ class Guard:
         self._methods: dict[tuple[type, str], str] = {}
         self._modules: list[str] = []
         self._known: dict[object, str] = {}        # by code object, or by the class behind a C function: a name or ""
+        self._not_loaded: list[str] = []           # packages: importing one for this may take half a minute
         for name in self._why:
             self._resolve(name)
         self._mode: object = None
@@ -55,6 +56,9 @@ class Guard:
 
     def __enter__(self) -> "Guard":
         _touched.clear()
+        for name in [name for name in self._not_loaded if name in sys.modules]:
+            self._not_loaded.remove(name)
+            self._builtins.update(dict.fromkeys(_static_functions(name), name))
         self._before = sys.getprofile()
         if self._codes or self._builtins or self._methods or self._modules:
             sys.setprofile(self._look)
@@ -74,6 +78,10 @@ class Guard:
         parts = name.split(".")
         if name in GRADERS:         # not loaded for this
             self._modules.append(name)
+            return
+        if len(parts) == 1 and name not in sys.modules:
+            self._modules.append(name)
+            self._not_loaded.append(name)
             return
         for cut in range(len(parts), 0, -1):
             try:

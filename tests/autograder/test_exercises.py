@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from docutils.nodes import make_id
 
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import ROOT, assignment, assignments
@@ -69,6 +70,40 @@ def test_every_exercise_has_three_hints(assignment):
     for id in assignment.exercises:
         hints = assignment.hints(id)
         assert len(hints) == 3 and all(hint.title and hint.text for hint in hints), id
+
+
+def card(assignment, id: str) -> str:
+    return assignment.cells[f"{id.split('.')[1]}-card"][0].source
+
+
+@each_assignment
+def test_a_card_says_purpose_difficulty_time_needs_paper_and_the_right_points(assignment):
+    for id, exercise in assignment.exercises.items():
+        text = card(assignment, id)
+        for item in ("What it is for", "Difficulty", "Time", "Needs", "Paper"):
+            assert f"**{item}**" in text, id
+        assert re.search(r"\*\*Points\*\* (\d+)", text).group(1) == f"{exercise.points:g}", id
+
+
+@each_assignment
+def test_the_table_of_parts_and_the_sentence_above_it_add_up_the_cards(assignment):
+    text = assignment.cells["intro"][0].source
+    table = re.findall(r"\| (\d+)(?: to (\d+))? \| (\d+) \| (\d+) \|", text)
+    cards = [card(assignment, id) for id in assignment.exercises]
+    for first, last, minutes, points in table:
+        part = cards[int(first) - 1:int(last or first)]
+        assert sum(int(re.search(r"\*\*Time\*\* (\d+)", text).group(1)) for text in part) == int(minutes)
+        assert sum(int(re.search(r"\*\*Points\*\* (\d+)", text).group(1)) for text in part) == int(points)
+    assert int(table[-1][1] or table[-1][0]) == len(cards)
+    assert f"There are {len(cards)} exercises and {assignment.points:g} points" in text
+
+
+@each_assignment
+def test_every_exercise_links_a_heading_that_its_page_has(assignment):
+    for id, exercise in assignment.exercises.items():
+        page, _, anchor = exercise.see.partition("#")
+        headings = re.findall(r"^#+ (.*)$", (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
+        assert anchor in {make_id(heading.replace("*", "")) for heading in headings} | {""}, id
 
 
 @each_exercise

@@ -135,6 +135,17 @@ def test_a_name_that_means_nothing_callable_is_refused():
         Guard({"torch.pi": "no"})
 
 
+def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_loads_it(tmp_path, monkeypatch):
+    (tmp_path / "slow_package.py").write_text("def cut(word):\n    return [word]\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    guard = Guard({"slow_package": "it is the answer"})
+    with guard:
+        pass
+    assert "slow_package" not in __import__("sys").modules
+    with pytest.raises(Withheld, match="slow_package"), guard:
+        __import__("slow_package").cut("bank")
+
+
 def test_a_profiler_that_was_there_is_there_again():
     import sys
     seen = []

@@ -1,0 +1,1 @@
+"""Chapter 2's checks, known mistakes, and the helpers that they share."""

@@ -1,0 +1,45 @@
+"""What the checks of this chapter share: questions about pieces of text, words to draw, and what is withheld."""
+import torch
+
+from autograder.checks.draws import whole
+from autograder.checks.protocol import expect
+from autograder.checks.values import readable
+
+READY = "it is a ready tokenizer"
+TOKENIZERS = dict.fromkeys(("tokenizers", "transformers", "tiktoken", "sentencepiece", "reference_impl.tokenizers"), READY)
+SHOWN = 400
+
+
+def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> None:
+    """Ask for a list of texts, equal as a whole: the cause is told for a wrong number of pieces too."""
+    pieces = expect(came, given=given).is_a(list)
+    for place, piece in enumerate(pieces):
+        expect(piece, f"Your result[{place}]").is_a(str)
+    ask_same(pieces, right, cause=cause, given=given)
+
+
+def ask_pairs(came: object, right: list[tuple[str, str]], *, cause: str, given: str) -> None:
+    """Ask for a list of pairs of texts, equal as a whole."""
+    pairs = [expect(pair, f"Your result[{place}]").unpacks(2) for place, pair in enumerate(expect(came, given=given).is_a(list))]
+    for place, pair in enumerate(pairs):
+        for part in pair:
+            expect(part, f"A part of your result[{place}]").is_a(str)
+    ask_same(pairs, right, cause=cause, given=given)
+
+
+def ask_same(came: list, right: list, *, cause: str, given: str) -> None:
+    """Ask for equal lists; the detail begins with the first item that differs."""
+    first = next((place for place, (a, b) in enumerate(zip(came, right)) if a != b), min(len(came), len(right)))
+    items = [readable(one[first]) if first < len(one) else "missing" for one in (came, right)]
+    expect(came == right).is_true(cause=cause, detail=f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
+                                                      f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}")
+
+
+def word_of(rng: torch.Generator, letters: str, shortest: int, longest: int) -> str:
+    """A word of random letters."""
+    return "".join(letters[whole(rng, 0, len(letters) - 1)] for _ in range(whole(rng, shortest, longest)))
+
+
+def shuffled(rng: torch.Generator, letters: str) -> str:
+    """The same letters in another order."""
+    return "".join(letters[place] for place in torch.randperm(len(letters), generator=rng).tolist())

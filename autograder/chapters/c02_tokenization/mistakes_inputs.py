@@ -1,0 +1,124 @@
+"""Plausible wrong solutions of chapter 2, what the model is fed."""
+from autograder.checks.registry import mistake
+
+FILL = "02.fill_pair"
+
+
+def _lengths(a, b, room, first_loses=lambda a, b: a > b):
+    """How much of each text stays, one token taken away at a time."""
+    while a + b > room:
+        if first_loses(a, b):
+            a -= 1
+        else:
+            b -= 1
+    return a, b
+
+
+def _fill(first, second, max_length, lengths=_lengths, segment_of_last=1, mask_of_specials=1, pad_segment=0):
+    """The three lists with one part of it replaced."""
+    a, b = lengths(len(first), len(second), max_length - 3)
+    a, b = max(a, 0), max(b, 0)
+    rest = max_length - 3 - a - b
+    special = mask_of_specials
+    return {"ids": [101, *first[:a], 102, *second[:b], 102] + [0] * rest,
+            "segments": [0] * (a + 2) + [1] * b + [segment_of_last] + [pad_segment] * rest,
+            "mask": [special, *[1] * a, special, *[1] * b, special] + [0] * rest}
+
+
+@mistake(FILL, "last-sep-in-segment-0", caught_by="segments", loses=1,
+         misconception="You give the last [SEP] segment 0. It belongs to the second text: segment 1.")
+def _(first, second, max_length):
+    return _fill(first, second, max_length, segment_of_last=0)
+
+
+@mistake(FILL, "first-sep-in-segment-1", caught_by="segments", loses=1,
+         misconception="You give the first [SEP] segment 1. It ends the first text: segment 0.")
+def _(first, second, max_length):
+    made = _fill(first, second, max_length)
+    made["segments"][made["segments"].index(1) - 1] = 1
+    return made
+
+
+@mistake(FILL, "one-sep", caught_by="order", loses=5,
+         misconception="You write one [SEP] only. Each text is ended by one.")
+def _(first, second, max_length):
+    a, b = _lengths(len(first), len(second), max_length - 2)
+    rest = [0] * (max_length - 2 - a - b)
+    return {"ids": [101, *first[:a], 102, *second[:b], *rest], "segments": [0] * (a + 2) + [1] * b + rest,
+            "mask": [1] * (a + b + 2) + rest}
+
+
+@mistake(FILL, "specials-masked", caught_by="padding", loses=1,
+         misconception="Your mask hides the special tokens. They are read like all others; only padding is hidden.")
+def _(first, second, max_length):
+    return _fill(first, second, max_length, mask_of_specials=0)
+
+
+@mistake(FILL, "mask-from-ids", caught_by="padding", loses=1,
+         misconception="You take every 0 of the ids for padding. A token of a text may be 0 too.")
+def _(first, second, max_length):
+    made = _fill(first, second, max_length)
+    return made | {"mask": [int(number != 0) for number in made["ids"]]}
+
+
+@mistake(FILL, "mask-turned-round", caught_by="padding", loses=3,
+         misconception="Your mask is 1 for padding. It is 1 for what is read.")
+def _(first, second, max_length):
+    made = _fill(first, second, max_length)
+    return made | {"mask": [1 - number for number in made["mask"]]}
+
+
+@mistake(FILL, "padding-in-front", caught_by="padding", loses=1,
+         misconception="You pad at the beginning. Here padding stands at the end.")
+def _(first, second, max_length):
+    made = _fill(first, second, max_length)
+    used = sum(made["mask"])
+    return {key: [0] * (max_length - used) + row[:used] for key, row in made.items()}
+
+
+@mistake(FILL, "padding-in-segment-1", caught_by="padding", loses=1,
+         misconception="Your padding has segment 1. Padding has the segment 0.")
+def _(first, second, max_length):
+    return _fill(first, second, max_length, pad_segment=1)
+
+
+@mistake(FILL, "cut-at-the-end", caught_by="cut", loses=2,
+         misconception="You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the second text is cut.")
+def _(first, second, max_length):
+    made = _fill(first, second, max(max_length, len(first) + len(second) + 3))
+    return {key: row[:max_length] for key, row in made.items()}
+
+
+@mistake(FILL, "second-only", caught_by="cut", loses=2,
+         misconception="You cut the second text only. The longer one loses, token by token.")
+def _(first, second, max_length):
+    return _fill(first, second, max_length, lambda a, b, room: (min(a, room), max(0, min(b, room - min(a, room)))))
+
+
+@mistake(FILL, "halves", caught_by="cut", loses=2,
+         misconception="You give each text half of the room. A short text keeps all of its tokens, and the other gets what is left.")
+def _(first, second, max_length):
+    def lengths(a, b, room):
+        return (a, b) if a + b <= room else (min(a, room // 2), min(b, room - room // 2))
+    return _fill(first, second, max_length, lengths)
+
+
+@mistake(FILL, "first-loses", caught_by="odd", loses=0.5,
+         misconception="Of two equally long texts you cut the first. The second loses.")
+def _(first, second, max_length):
+    return _fill(first, second, max_length, lambda a, b, room: _lengths(a, b, room, lambda a, b: a >= b))
+
+
+@mistake(FILL, "from-the-front", caught_by="cut", loses=2,
+         misconception="You cut texts at their beginning. They are cut at their end.")
+def _(first, second, max_length):
+    a, b = _lengths(len(first), len(second), max_length - 3)
+    return _fill(first[len(first) - a:], second[len(second) - b:], max_length)
+
+
+@mistake(FILL, "texts-changed", caught_by="cut", loses=1,
+         misconception="You cut with pop() or del, which changes the caller's lists. Slices make new ones.")
+def _(first, second, max_length):
+    while len(first) + len(second) > max_length - 3:
+        (first if len(first) > len(second) else second).pop()
+    return _fill(first, second, max_length)

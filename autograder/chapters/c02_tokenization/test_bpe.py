@@ -1,0 +1,202 @@
+"""Checks of chapter 2, byte-pair encoding: learning merges, and cutting a word by them."""
+import itertools
+import re
+from collections import Counter
+
+from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pairs, ask_pieces, shuffled, word_of
+from autograder.checks.draws import whole
+from autograder.checks.protocol import exercise
+
+train_bpe = exercise("02.train_bpe", function="train_bpe", points=7,
+                     see="02-tokenization/bpe#learning-on-three-words", withhold=TOKENIZERS)
+
+
+def merges_of(words: list[str], counts: list[int], num_merges: int) -> list[tuple[str, str]]:
+    """The right answer in another way than the solution's: pieces between spaces, joined by a regular expression."""
+    rows, merges = ["\0".join(word) for word in words], []
+    while len(merges) < num_merges:
+        pairs: dict[tuple[str, str], int] = {}
+        for row, count in zip(rows, counts):
+            pieces = row.split("\0")
+            for pair in zip(pieces, pieces[1:]):
+                pairs[pair] = pairs.get(pair, 0) + count
+        if not pairs:
+            break
+        best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))[0]
+        merges.append(best)
+        place = re.compile("(?<![^\0])" + re.escape("\0".join(best)) + "(?![^\0])")
+        rows = [place.sub(lambda found: "".join(best), row) for row in rows]
+    return merges
+
+
+def ask_merges(student, words: list[str], counts: list[int], number: int, cause: str, right: list | None = None) -> None:
+    """Ask for the merges."""
+    truth = merges_of(words, counts, number)
+    assert right is None or right == truth, (right, truth)
+    ask_pairs(student.train_bpe(words, counts, number), truth, cause=cause, given=f"{words}, {counts}, {number} merges")
+
+
+def random_words(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
+    """Words of different letters, with counts."""
+    words = [shuffled(rng, letters)[:whole(rng, 2, len(letters))] for _ in range(number)]
+    return words, [whole(rng, 1, 9) for _ in words]
+
+
+def first_is_alone(words: list[str], counts: list[int]) -> bool:
+    """Whether the most frequent pair has no equal."""
+    pairs = Counter(pair for word, count in zip(words, counts) for pair in list(zip(word, word[1:])) * count).most_common(2)
+    return len(pairs) == 1 or pairs[0][1] > pairs[1][1]
+
+
+@train_bpe.stage("counts", points=1.5)
+def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
+    rule = "The first merge is the most frequent pair of neighbours, where each word counts as often as its count says."
+    ask_merges(student, ["bank", "tank", "bay"], [3, 2, 4], 1, rule, [("b", "a")])
+    ask_merges(student, ["ab", "cd", "cde", "cdf"], [9, 2, 2, 2], 1, rule, [("a", "b")])
+    ask_merges(student, ["ba", "dc"], [1, 4], 1, rule, [("d", "c")])
+    ask_merges(student, ["ab", "x"], [3, 9], 1, "Pairs never cross from one word into the next.", [("a", "b")])
+    ask_merges(student, ["abab", "cd", "e"], [2, 3, 8], 1, "A pair that stands twice in a word counts twice.", [("a", "b")])
+    ask_merges(student, ["ab", "cd", "ab", "", "x"], [2, 3, 2, 9, 9], 1,
+               "A word may stand in the list several times; then its counts add up.", [("a", "b")])
+    while not first_is_alone(*(drawn := random_words(rng, "abcd", 6))):
+        pass
+    ask_merges(student, *drawn, 1, rule)
+
+
+@train_bpe.stage("recount", points=2)
+def test_pairs_are_counted_again_after_each_merge(student, rng):
+    rule = "After each merge the pair is one piece in all words, and all pairs of neighbours are counted again."
+    ask_merges(student, ["bank", "tank", "bay"], [3, 2, 4], 4, rule, [("b", "a"), ("n", "k"), ("ba", "y"), ("ba", "nk")])
+    ask_merges(student, ["abcd", "bcx", "xy", "bcd"], [5, 3, 4, 2], 3, rule)
+    ask_merges(student, ["hug", "pug", "pun", "bun", "hugs"], [10, 5, 12, 4, 5], 3, rule, [("u", "g"), ("u", "n"), ("h", "ug")])
+    ask_merges(student, ["abab", "xz"], [4, 3], 2, "The pair is joined in all its places of a word.")
+    for number in (2, 3):
+        words = ["abc", "bcd", "cde", "abcde", "xy"][:number + 2]
+        ask_merges(student, words, [whole(rng, 11, 19), whole(rng, 31, 39), whole(rng, 51, 59), 71, 97][:number + 2], number, rule)
+
+
+@train_bpe.stage("overlap", points=1)
+def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student, rng):
+    ask_merges(student, ["aaa", "bc"], [2, 3], 1, "\"aaa\" holds the pair (a, a) twice, although only one of the two can be joined.",
+               [("a", "a")])
+    ask_merges(student, ["aaaa", "bc"], [4, 7], 2, "\"aaaa\" holds the pair (a, a) three times.")
+    rule = "Equal letters are joined from left to right, none twice: aaa becomes aa a, and aaaa becomes aa aa."
+    ask_merges(student, ["aaa", "ab"], [5, 1], 2, rule, [("a", "a"), ("aa", "a")])
+    ask_merges(student, ["aaaa", "xy"], [5, 2], 2, rule, [("a", "a"), ("aa", "aa")])
+    ask_merges(student, ["aaaaa", "baaa", "x"], [5, 4, 9], 4, rule)
+    ask_merges(student, ["a" * whole(rng, 6, 12), "baa", "cc"], [3, 7, 2], 2, rule)
+
+
+@train_bpe.stage("ties", points=1.5)
+def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
+    rule = "Of equally frequent pairs the first in Python's order wins: the smaller left part, then the smaller right part."
+    ask_merges(student, ["cd", "ab"], [3, 3], 1, rule, [("a", "b")])
+    ask_merges(student, ["ac", "ab", "bb"], [2, 2, 2], 3, rule, [("a", "b"), ("a", "c"), ("b", "b")])
+    ask_merges(student, ["xa", "Xa", "aX"], [1, 1, 1], 3, rule, [("X", "a"), ("a", "X"), ("x", "a")])
+    ask_merges(student, ["abcd", "cdab"], [1, 1], 3, rule)
+    ask_merges(student, ["cab", "dab", "abe"], [4, 4, 4], 3, f"{rule} Pieces are texts and are compared as texts, joined ones too.")
+    ask_merges(student, ["aa", "az", "aab"], [10, 2, 2], 3, f"{rule} The joined texts are not compared.",
+               [("a", "a"), ("a", "z"), ("aa", "b")])
+    letters = shuffled(rng, "bankrive")
+    ask_merges(student, [letters[:4], letters[4:]], [2, 2], 4, rule)
+
+
+@train_bpe.stage("end", points=1)
+def test_training_ends_in_time(student):
+    rule = "Stop when no word has two pieces left, even if fewer merges were made than asked for; a pair that occurs once is joined too."
+    ask_merges(student, ["ab", "c"], [2, 5], 10, rule, [("a", "b")])
+    ask_merges(student, ["abcd", "xy"], [1, 1], 20, rule)
+    ask_merges(student, ["bank"], [1], 3, rule)
+    for words, counts in (([], []), (["a", ""], [3, 4]), (["x", "y", "z"], [1, 1, 1])):
+        ask_merges(student, words, counts, 5, "Without pairs there are no merges: an empty list.", [])
+    ask_merges(student, ["bank", "bay"], [3, 4], 0, "num_merges may be 0: then there are no merges.", [])
+
+
+bpe_split = exercise("02.bpe_split", function="bpe_split", points=5,
+                     see="02-tokenization/bpe#encoding-goes-by-rank", withhold=TOKENIZERS)
+
+
+def joined(pieces: list[str], pair: tuple[str, str]) -> list[str]:
+    """All places of a pair joined from left to right, none twice."""
+    row, done = "\0" + "\0\0".join(pieces) + "\0", "\0" + "".join(pair) + "\0"
+    return row.replace("\0" + "\0\0".join(pair) + "\0", done)[1:-1].split("\0\0") if pieces else []
+
+
+def pieces_by_rounds(word: str, merges: list[tuple[str, str]]) -> list[str]:
+    """The right answer in another way than the solution's: the merges in their order, each everywhere at once."""
+    pieces = list(word)
+    for pair in merges:
+        pieces = joined(pieces, pair)
+    return pieces
+
+
+def list_of_merges(rng, letters: str, number: int) -> list[tuple[str, str]]:
+    """A random list as the statement promises it: each text made once, longer parts made before."""
+    known, merges = sorted(letters), []
+    while len(merges) < number:
+        left, right = known[whole(rng, 0, len(known) - 1)], known[whole(rng, 0, len(known) - 1)]
+        if left + right not in known and len(left + right) <= 6:
+            known.append(left + right)
+            merges.append((left, right))
+    return merges
+
+
+def ask_split(student, word: str, merges: list[tuple[str, str]], cause: str, right: list[str] | None = None) -> None:
+    """Ask for the pieces of a word."""
+    ask_pieces(student.bpe_split(word, merges), pieces_by_rounds(word, merges) if right is None else right, cause=cause,
+               given=f"the word {word!r} and the merges {merges[:8]}{' ...' if len(merges) > 8 else ''}")
+
+
+@bpe_split.stage("one-merge", points=1)
+def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
+    rule = "With one merge the two neighbours that it names become one piece; every other character stays a piece of its own."
+    ask_split(student, "bank", [("a", "n")], rule, ["b", "an", "k"])
+    ask_split(student, "nab", [("a", "n")], "A pair is joined only in its own order: a and then n, not n and then a.", ["n", "a", "b"])
+    ask_split(student, "bank", [], "Without merges a word falls into its characters.", ["b", "a", "n", "k"])
+    ask_split(student, "", [("a", "b"), ("ab", "c")], "An empty word has no pieces: the answer is an empty list.", [])
+    ask_split(student, "k", [("a", "n"), ("an", "k")], "A word of one character is one piece.", ["k"])
+    ask_split(student, "a \U0001f3e6\u0301\u00e9", [("\U0001f3e6", "\u0301")],
+              "Characters of any kind are joined, and those that stand in no merge stay in the answer.",
+              ["a", " ", "\U0001f3e6\u0301", "\u00e9"])
+    for size in (2, 5, 6):
+        word = shuffled(rng, "bankriveto")[:size]
+        at = whole(rng, 0, size - 2)
+        ask_split(student, f"x{word}y", [(word[at], word[at + 1])], rule)
+
+
+@bpe_split.stage("rank", points=1.5)
+def test_the_earliest_merge_of_the_list_comes_first(student, rng):
+    rule = ("Where two pairs overlap, the one that stands earlier in the list is joined: neither the one further left nor the one "
+            "that gives the longer piece.")
+    ask_split(student, "abc", [("b", "c"), ("a", "b")], rule, ["a", "bc"])
+    ask_split(student, "abc", [("a", "b"), ("b", "c"), ("x", "y")], rule, ["ab", "c"])
+    ask_split(student, "abcd", [("b", "c"), ("a", "b"), ("c", "d"), ("x", "y")], rule, ["a", "bc", "d"])
+    ask_split(student, "abcd", [("c", "d"), ("a", "b"), ("ab", "c"), ("x", "y"), ("y", "z")], rule, ["ab", "cd"])
+    for order in itertools.permutations([("a", "b"), ("b", "c"), ("c", "d")]):
+        ask_split(student, "zabcd", [*order, ("z", "z")], rule)
+
+
+@bpe_split.stage("leftmost", points=1)
+def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng):
+    rule = "If the same pair stands in several places, all of them are joined, from left to right, and no character twice."
+    for number in (3, 2, 5, 4):
+        ask_split(student, "a" * number, [("a", "a")], rule, ["aa"] * (number // 2) + ["a"] * (number % 2))
+    ask_split(student, "banana", [("a", "n"), ("x", "y")], rule, ["b", "an", "an", "a"])
+    ask_split(student, "a" * 7, [("a", "a"), ("aa", "aa")], rule, ["aaaa", "aa", "a"])
+    ask_split(student, "anbanxan", [("a", "n"), ("an", "b"), ("x", "an")], rule, ["anb", "an", "xan"])
+
+
+@bpe_split.stage("again", points=1.5)
+def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
+    rule = "After each join look at all neighbours again: a joined piece may be a part of a later merge."
+    ask_split(student, "banking", [("i", "n"), ("a", "n"), ("in", "g"), ("an", "k"), ("b", "ank"), ("an", "king"), ("k", "ing")],
+              rule, ["bank", "ing"])
+    ask_split(student, "abcdefgh", [("a", "b"), ("c", "d"), ("e", "f"), ("ab", "cd"), ("g", "h"), ("abcd", "ef"), ("abcdef", "gh")],
+              rule, ["abcdefgh"])
+    ask_split(student, "abc", [("b", "c"), ("a", "b"), ("ab", "c")],
+              "Only a pair that is in the list itself is joined: a and bc are not, although ab and c would give the same text.",
+              ["a", "bc"])
+    for _ in range(4):
+        merges = list_of_merges(rng, "abc", whole(rng, 9, 24))
+        word = "".join(word_of(rng, "abcd", 6, 9) + left + right for left, right in merges[-3:])
+        ask_split(student, word, merges, rule)

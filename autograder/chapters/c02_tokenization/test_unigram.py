@@ -1,0 +1,197 @@
+"""Checks of chapter 2, Unigram: the most likely cut, and how often each piece is expected."""
+import math
+
+import torch
+
+from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.checks.draws import uniform, whole
+from autograder.checks.protocol import exercise, expect
+
+best_cut = exercise("02.best_cut", function="best_cut", points=6,
+                    see="02-tokenization/wordpiece-unigram#unigram-a-price-for-every-piece", withhold=TOKENIZERS)
+BANKS = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
+
+
+def logs(probability: dict[str, float]) -> dict[str, float]:
+    """Probabilities as natural logarithms."""
+    return {piece: math.log(p) for piece, p in probability.items()}
+
+
+def every_cut(word: str, log_prob: dict[str, float]) -> list[list[str]]:
+    """All cuts of a short word, one by one."""
+    if not word:
+        return [[]]
+    return [[word[:end], *rest] for end in range(1, len(word) + 1) if word[:end] in log_prob
+            for rest in every_cut(word[end:], log_prob)]
+
+
+def random_pieces(rng, letters: str, longer: int) -> dict[str, float]:
+    """Every letter and some longer pieces, in random order, each with a logarithm of its own."""
+    pieces = list(dict.fromkeys([*letters, *(word_of(rng, letters, 2, 4) for _ in range(longer))]))
+    order = torch.randperm(len(pieces), generator=rng).tolist()
+    return {pieces[place]: -float(uniform(rng, 0.5, 4.0)) for place in order}
+
+
+def shown(word: str, log_prob: dict[str, float]) -> str:
+    """What was asked, in words."""
+    short = f"{word!r}" if len(word) < 40 else f"{word[:12]!r}... of {len(word)} characters"
+    return f"the word {short} and log_prob { {piece: round(score, 3) for piece, score in list(log_prob.items())[:10]} }"
+
+
+def ask_cut(student, word: str, log_prob: dict[str, float], right: list[str] | None, cause: str) -> None:
+    """Ask for the best cut."""
+    came, given = student.best_cut(word, log_prob), shown(word, log_prob)
+    if right is None:
+        expect(came is None).is_true(cause=cause, detail=f"Given {given}. Your result is {came!r}, expected None")
+    elif came is None:
+        expect(False).is_true(cause=f"Your result is None, but there is a cut. {cause}", detail=f"Given {given}. Expected {right}")
+    else:
+        ask_pieces(came, right, cause=cause, given=given)
+
+
+@best_cut.stage("whole", points=1)
+def test_a_word_that_is_one_piece_or_letters_only(student, rng):
+    rule = "The pieces of the cut, joined in their order, are the word; a piece may be the whole word."
+    ask_cut(student, "bank", logs({"bank": 0.1, "river": 0.5}), ["bank"], rule)
+    ask_cut(student, "a", logs({"a": 0.1, "b": 0.2}), ["a"], "A word of one letter may be a piece.")
+    ask_cut(student, "ab", logs({"a": 0.1, "b": 0.2}), ["a", "b"], rule)
+    letters = shuffled(rng, "bankriveto")[:whole(rng, 3, 6)]
+    ask_cut(student, letters, logs(dict.fromkeys(letters, 0.1)), list(letters), rule)
+    ask_cut(student, "", logs({"a": 0.1}), [], "An empty word has one cut, without pieces: the empty list, and not None.")
+    ask_cut(student, "\u6cb3\U0001f3e6x", logs({"\u6cb3": 0.2, "\U0001f3e6x": 0.1, "x": 0.1}), ["\u6cb3", "\U0001f3e6x"], rule)
+
+
+@best_cut.stage("sum", points=2)
+def test_the_largest_sum_of_logarithms_wins(student, rng):
+    rule = "The cut with the largest sum of logarithms wins: neither the one with the longest pieces nor the one with the fewest."
+    ask_cut(student, "banks", logs(BANKS), ["ban", "ks"], rule)
+    ask_cut(student, "banks", logs(BANKS | {"bank": 0.5}), ["bank", "s"], rule)
+    ask_cut(student, "abc", logs({"abc": 0.001, "a": 0.5, "b": 0.5, "c": 0.5, "ab": 0.05}), ["a", "b", "c"], rule)
+    ask_cut(student, "abcd", logs({"ab": 0.4, "cd": 0.02, "abc": 0.01, "d": 0.9, "c": 0.1}), ["ab", "c", "d"], rule)
+    ask_cut(student, "abcd", logs({"ab": 0.9, "cd": 0.001, "a": 0.1, "bcd": 0.2}), ["a", "bcd"],
+            f"{rule} The best cut of a beginning need not be a part of the best cut of the word.")
+    ask_cut(student, "abab", {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0}, ["a", "b", "a", "b"],
+            "A logarithm of exactly 0 is probability 1, and as good a piece as any.")
+    for _ in range(3):
+        word, log_prob = word_of(rng, "abc", 5, 8), random_pieces(rng, "abc", 12)
+        cuts = sorted(every_cut(word, log_prob), key=lambda cut: sum(map(log_prob.get, cut)))
+        gap = sum(map(log_prob.get, cuts[-1])) - sum(map(log_prob.get, cuts[-2])) if len(cuts) > 1 else 1.0
+        if gap > 1e-6:
+            ask_cut(student, word, log_prob, cuts[-1], rule)
+
+
+@best_cut.stage("none", points=1)
+def test_a_word_without_a_cut_gives_none(student, rng):
+    rule = "If no row of pieces makes the whole word, the answer is None: no letter is left out and none stays as it is."
+    log_prob = logs(BANKS)
+    ask_cut(student, "bans", log_prob, ["ban", "s"], "There is a cut.")
+    ask_cut(student, "banx", log_prob, None, rule)
+    ask_cut(student, "xban", log_prob, None, rule)
+    ask_cut(student, "baxnk", log_prob, None, rule)
+    ask_cut(student, "b", log_prob, None, rule)
+    ask_cut(student, "bank", {}, None, "Without pieces only the empty word has a cut.")
+    ask_cut(student, "", {}, [], "Without pieces the empty word still has its cut, the empty list.")
+    ask_cut(student, "abc", logs({"ab": 0.5, "bc": 0.5}), None, rule)
+    ask_cut(student, "abcd", logs({"abc": 0.9, "ab": 0.001, "cd": 0.001}), ["ab", "cd"],
+            "A likely first piece that leads nowhere is not taken.")
+    word = shuffled(rng, "bankriveto")
+    ask_cut(student, word, logs(dict.fromkeys([word[:-1], *word[:-1]], 0.1)), None, rule)
+
+
+@best_cut.stage("ties", points=1)
+def test_of_equals_the_longest_last_piece_wins(student):
+    rule = "Of equally likely cuts take the one whose last piece is longest, then the one whose last piece but one is."
+    ask_cut(student, "abc", {"a": -1.0, "bc": -1.0, "ab": -1.0, "c": -1.0}, ["a", "bc"], rule)
+    ask_cut(student, "aaa", {"a": -1.0, "aa": -1.0}, ["a", "aa"], rule)
+    ask_cut(student, "ab", {"a": -0.5, "b": -0.5, "ab": -1.0}, ["ab"], rule)
+    ask_cut(student, "abcd", {"a": -1.0, "b": -1.0, "c": -1.0, "d": -1.0, "ab": -2.0, "cd": -2.0, "bc": -2.0, "abc": -3.0}, ["ab", "cd"], rule)
+    ask_cut(student, "aaaaa", {"a": -1.0, "aa": -2.0, "aaa": -3.0}, ["aa", "aaa"], rule)
+    ask_cut(student, "abcx", {"a": -1.0, "bc": -1.0, "ab": -1.0, "c": -1.0, "x": -1.0}, ["a", "bc", "x"], rule)
+
+
+@best_cut.stage("long", points=1)
+def test_long_words_are_cut_in_good_time(student, rng):
+    rule = ("Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: remember the best cut "
+            "of each beginning, and add logarithms.")
+    for number in (200, 198):
+        log_prob = {"a": -9.0, "aa": -17.0, "aaa": -27.5}
+        ask_cut(student, "a" * number, log_prob, ["aa"] * (number // 2), rule)
+    word = "".join("ab" if whole(rng, 0, 1) else "cd" for _ in range(90))
+    ask_cut(student, word, {"ab": -11.0, "cd": -12.0, "a": -6.0, "b": -6.0, "c": -6.5, "d": -6.5},
+            [word[place:place + 2] for place in range(0, len(word), 2)], rule)
+
+
+expected_counts = exercise("02.expected_counts", function="expected_counts", points=5,
+                           see="02-tokenization/wordpiece-unigram#unigram-a-price-for-every-piece", withhold=TOKENIZERS)
+
+
+def counted(word: str, log_prob: dict[str, float]) -> torch.Tensor:
+    """The expected counts of a short word, cut by cut."""
+    cuts = every_cut(word, log_prob)
+    weight = [math.exp(sum(map(log_prob.get, cut))) for cut in cuts]
+    return torch.tensor([sum(w * cut.count(piece) for w, cut in zip(weight, cuts)) / (sum(weight) or 1.0) for piece in log_prob])
+
+
+def ask_counts(student, word: str, log_prob: dict[str, float], cause: str, right: torch.Tensor | None = None) -> None:
+    """Ask for the expected counts."""
+    expect(student.expected_counts(word, log_prob), given=shown(word, log_prob)).close(
+        counted(word, log_prob) if right is None else right, rtol=1e-4, atol=1e-6, cause=cause)
+
+
+@expected_counts.stage("one-cut", points=1)
+def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
+    rule = "If a word has one cut, each piece of it is expected as often as it stands there; all others 0, in the dictionary's order."
+    ask_counts(student, "abc", logs({"c": 0.1, "x": 0.4, "ab": 0.2}), rule)
+    ask_counts(student, "bank", logs({"bank": 0.3}), rule)
+    letters = shuffled(rng, "bankriveto")
+    ask_counts(student, letters[:5], logs({letter: 0.05 * (place + 1) for place, letter in enumerate(letters)}), rule)
+
+
+@expected_counts.stage("shares", points=1.5)
+def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
+    rule = ("Every cut takes part with its probability divided by the sum over all cuts: neither the best cut alone, nor all alike, "
+            "nor without the division.")
+    ask_counts(student, "banks", logs(BANKS), rule)
+    ask_counts(student, "ab", logs({"ab": 0.3, "b": 0.2, "a": 0.1}), rule)
+    ask_counts(student, "abc", logs({"ab": 0.03, "bc": 0.2, "a": 0.1, "c": 0.9}), rule)
+    for _ in range(2):
+        word = shuffled(rng, "bankriveto")[:5]
+        longer = [word[at:at + size] for size in (2, 3) for at in range(4) if whole(rng, 0, 2)]
+        ask_counts(student, word, {piece: -float(uniform(rng, 0.5, 4.0)) for piece in dict.fromkeys([*longer, *word[::-1]])}, rule)
+
+
+@expected_counts.stage("shared", points=1)
+def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
+    rule = "A piece may stand in several places and in several cuts: its expected count is the sum over all of them."
+    ask_counts(student, "banana", logs({"na": 0.01, "n": 0.2, "ba": 0.3}), "A piece that stands twice in a cut counts twice.")
+    ask_counts(student, "aaa", logs({"a": 0.5, "aa": 0.25}), rule)
+    ask_counts(student, "aaaaa", {"aa": -1.5, "aaa": -2.0, "a": 0.0}, rule)
+    ask_counts(student, "ababab", logs({"ab": 0.2, "a": 0.4, "b": 0.3, "ba": 0.15, "aba": 0.05}), rule)
+    for size in (4, 6):
+        ask_counts(student, word_of(rng, "ab", size, size + 2), random_pieces(rng, "ab", size), rule)
+
+
+@expected_counts.stage("nothing", points=0.5)
+def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
+    rule = "A word without a cut gives zeros, and so does the empty word: no NaN, and no piece of a cut that does not reach the end."
+    for word in ("banx", "xban", "b", ""):
+        ask_counts(student, word, logs(BANKS), rule, torch.zeros(5))
+    ask_counts(student, "ba", {"b": -1.0}, rule, torch.zeros(1))
+    ask_counts(student, "bans", logs(BANKS), "There is a cut.")
+
+
+@expected_counts.stage("long", points=1)
+def test_long_words_need_logarithms(student, rng):
+    rule = ("Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: sum over the ways to each "
+            "place from both sides, in logarithms.")
+    for number in (200, 100):
+        p, q = math.exp(-8.0), math.exp(-16.5)
+        ways = [1.0, 1.0]                                   # of p's alone; each aa in place of two a weighs q / p ** 2
+        for _ in range(number - 1):
+            ways.append(ways[-1] + q / p**2 * ways[-2])
+        doubles = sum(q / p**2 * ways[at] * ways[number - 2 - at] for at in range(number - 1)) / ways[number]
+        ask_counts(student, "a" * number, {"aa": -16.5, "a": -8.0, "b": -1.0}, rule,
+                   torch.tensor([doubles, number - 2 * doubles, 0.0]))
+    times = whole(rng, 25, 30)
+    log_prob = {"ab": -14.0, "a": -9.0, "b": -6.0, "ba": -13.0, "c": -8.0}      # no piece reaches over the c
+    ask_counts(student, "abac" * times, log_prob, rule, times * counted("abac", log_prob))

@@ -1,0 +1,160 @@
+"""Checks of chapter 2, WordPiece: the longest piece first, and the score that is quoted for its training."""
+from collections import Counter
+from fractions import Fraction
+
+from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.checks.draws import whole
+from autograder.checks.protocol import exercise, expect
+
+wordpiece = exercise("02.wordpiece", function="wordpiece", points=5,
+                     see="02-tokenization/wordpiece-unigram#wordpiece-the-longest-that-fits", withhold=TOKENIZERS)
+
+
+def ask_word(student, word: str, vocabulary: list[str], right: list[str], cause: str) -> None:
+    """Ask for the pieces of a word."""
+    shown = word if len(word) < 60 else f"{word[:12]}... of {len(word)} characters"
+    ask_pieces(student.wordpiece(word, vocabulary), right, cause=cause, given=f"the word {shown!r} and the vocabulary {vocabulary}")
+
+
+@wordpiece.stage("pieces", points=1.5)
+def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
+    ask_word(student, "bank", ["bank", "river"], ["bank"], "A word that is in the vocabulary is one piece, without a mark.")
+    ask_word(student, "", ["bank", "##s", "##ing"], [], "An empty word has no pieces: the answer is an empty list.")
+    rule = "The first piece is looked up and written without ##, every other one with it."
+    ask_word(student, "banks", ["bank", "##s", "s"], ["bank", "##s"], rule)
+    ask_word(student, "abc", ["##a", "a", "b", "##b", "c", "##c"], ["a", "##b", "##c"], rule)
+    ask_word(student, "abab", ["ab", "##ab", "b", "##x", "x"], ["ab", "##ab"], rule)
+    letters = shuffled(rng, "bankriveto")[:whole(rng, 3, 6)]
+    known = [*letters, *("##" + letter for letter in letters)]
+    ask_word(student, letters, known, [letters[0], *("##" + letter for letter in letters[1:])], rule)
+    ask_word(student, "\u6cb3\U0001f3e6\u0628", ["##\u0628", "\u6cb3", "##\U0001f3e6"], ["\u6cb3", "##\U0001f3e6", "##\u0628"], rule)
+
+
+@wordpiece.stage("longest", points=1.5)
+def test_the_longest_piece_that_fits_is_taken(student, rng):
+    rule = "At each place take the longest piece that fits, by its characters of the word; the order of the vocabulary decides nothing."
+    vocabulary = ["b", "ban", "bank", "##k", "##ing", "##king", "##s", "##in", "##g", "##i", "##gs"]
+    ask_word(student, "banking", vocabulary, ["bank", "##ing"], rule)
+    ask_word(student, "bankings", vocabulary, ["bank", "##ing", "##s"], rule)
+    ask_word(student, "banking", vocabulary[::-1], ["bank", "##ing"], rule)
+    ask_word(student, "abcde", ["a", "ab", "##c", "##bcde", "##cd", "##de", "##e"], ["ab", "##cd", "##e"],
+             f"{rule} Begin at the left: the longest piece of all may lie in the middle.")
+    for number in (3, 5):
+        ask_word(student, "a" * number, ["a", "aa", "##a", "##aa"][:number], ["aa", *["##aa"] * (number > 3), "##a"], rule)
+    word = shuffled(rng, "bankriveto")
+    cut = whole(rng, 2, 5)
+    known = [word[:end] for end in range(1, cut + 1)] + ["##" + word[cut:end] for end in range(cut + 1, 11)] + ["##" + word[1:cut + 1]]
+    ask_word(student, word, known, [word[:cut], "##" + word[cut:]], rule)
+
+
+@wordpiece.stage("unknown", points=1)
+def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
+    rule = "If no piece fits at some place, the whole word is [UNK]: no piece that was found before stays, and none is taken back."
+    vocabulary = ["[UNK]", "b", "ban", "bank", "##k", "##king", "##s"]
+    ask_word(student, "banking", vocabulary, ["[UNK]"], rule)
+    ask_word(student, "banker", vocabulary, ["[UNK]"], rule)
+    ask_word(student, "bankse", vocabulary[1:], ["[UNK]"], f"{rule} [UNK] need not be in the vocabulary.")
+    ask_word(student, "kings", vocabulary, ["[UNK]"], "A marked piece does not fit at the beginning of a word.")
+    ask_word(student, "bankban", vocabulary, ["[UNK]"], "A piece without a mark does not fit inside a word.")
+    ask_word(student, "bank", [], ["[UNK]"], "With an empty vocabulary every word is unknown.")
+    ask_word(student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown.")
+    word = shuffled(rng, "bankriveto")
+    ask_word(student, word + "x", [word[:3], "##" + word[3:], "##" + word[3:6]], ["[UNK]"], rule)
+
+
+@wordpiece.stage("limit", points=1)
+def test_a_word_of_more_than_a_hundred_characters_is_unknown(student, rng):
+    rule = "A word of more than 100 characters is [UNK] without a look; one of exactly 100 is cut like any other."
+    for letter, known in (("a", ["a", "##a"]), ("\u6cb3", ["\u6cb3", "##\u6cb3", "x"])):
+        for number in (100, 101, 99):
+            right = [letter, *["##" + letter] * (number - 1)] if number <= 100 else ["[UNK]"]
+            ask_word(student, letter * number, known, right, rule)
+    long = word_of(rng, "bank", 101, 130)
+    ask_word(student, long, [long, "b", "##b", "a"], ["[UNK]"], rule)
+    whole_word = word_of(rng, "bank", 100, 100)
+    ask_word(student, whole_word, [whole_word], [whole_word], rule)
+
+
+first_merge = exercise("02.first_merge", function="first_merge", kind="predict", points=4,
+                       see="02-tokenization/wordpiece-unigram#how-wordpiece-learns-as-far-as-anybody-knows", withhold=TOKENIZERS)
+
+
+def scores_of(words: list[str], counts: list[int]) -> dict[str, Fraction]:
+    """Every pair's score as an exact fraction, by the piece that it would make."""
+    rows = [[("" if place == 0 else "##") + letter for place, letter in enumerate(word)] for word in words]
+    single = Counter(symbol for row, count in zip(rows, counts) for symbol in row * count)
+    pairs = Counter(pair for row, count in zip(rows, counts) for pair in list(zip(row, row[1:])) * count)
+    return {a + b[2:]: Fraction(number, single[a] * single[b]) for (a, b), number in pairs.items()}
+
+
+def ask_first(student, words: list[str], counts: list[int], cause: str, right: dict[str, float] | None = None) -> None:
+    """Ask for the first piece with its score."""
+    exact = scores_of(words, counts)
+    best = min(exact, key=lambda piece: (-exact[piece], piece), default=None)
+    truth = {} if best is None else {best: float(exact[best])}
+    assert right is None or right == truth, (right, truth)
+    given = f"the words {words} and the counts {counts}"
+    came = expect(student.first_merge(words, counts), given=given).is_a(dict)
+    expect(list(came) == list(truth)).is_true(cause=cause, detail=f"Given {given}. Your piece is {list(came)}, expected {list(truth)}")
+    for piece, score in truth.items():
+        expect(came[piece], "The score", given).is_a(float)
+        expect(came[piece], "The score", given).equals(score, cause=f"The piece is right, its score is not. {cause}")
+
+
+def without_ties(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
+    """Words of different letters with counts, whose best score stands alone, so that no rounding can matter."""
+    while True:
+        words = list(dict.fromkeys(shuffled(rng, letters)[:whole(rng, 2, len(letters))] for _ in range(number)))
+        counts = [whole(rng, 1, 9) for _ in words]
+        best = sorted(map(float, scores_of(words, counts).values()))
+        if len(best) > 1 and best[-1] > 1.001 * best[-2]:
+            return words, counts
+
+
+@first_merge.stage("score", points=1)
+def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
+    rule = "The score is count(ab) divided by count(a) and by count(b), and the largest score wins, not the largest count."
+    ask_first(student, ["ab", "ac", "db", "eb"], [1] * 4, rule, {"ac": 0.5})
+    ask_first(student, ["abx", "aby", "abz", "cd"], [1] * 4, rule, {"cd": 1.0})
+    ask_first(student, ["abx", "aby", "cbz", "cdz", "edx", "edy"], [1] * 6, rule)
+    a, b, c, d, e = shuffled(rng, "bankriveto")[:5]
+    ask_first(student, [a + b, d + b, e + b, a + c], [1] * 4, rule, {a + c: 0.5})
+
+
+@first_merge.stage("weights", points=1)
+def test_everything_counts_as_often_as_its_word(student, rng):
+    rule = "Pairs and single characters count as often as the word that they stand in."
+    ask_first(student, ["ab", "cd"], [4, 2], rule, {"cd": 0.5})
+    ask_first(student, ["ab", "ac", "db", "de"], [1, 8, 4, 2], rule)
+    ask_first(student, ["ab", "cd", "c"], [4, 2, 6], "A word of one character has no pair, but its character counts.", {"ab": 0.25})
+    for _ in range(2):
+        pairs = list(dict.fromkeys(word_of(rng, "abc", 1, 1) + word_of(rng, "xyz", 1, 1) for _ in range(7)))
+        counts = [whole(rng, 1, 9) for _ in pairs]
+        best = sorted(map(float, scores_of(pairs, counts).values()))
+        if best[-1] > 1.001 * best[-2]:
+            ask_first(student, pairs, counts, rule)
+
+
+@first_merge.stage("marks", points=1)
+def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student, rng):
+    rule = "A character at the beginning of a word and the same one inside (with ##) are two, each with its own count."
+    ask_first(student, ["bank", "tank", "bay"], [3, 2, 4], rule, {"##nk": 0.2})
+    ask_first(student, ["noon", "no", "on"], [1, 2, 4], rule)
+    ask_first(student, ["abc", "bca", "cab"], [1, 2, 4], rule)
+    ask_first(student, ["nna", "an", "na"], [2, 1, 3], "The piece keeps the mark of its first part: a piece inside a word has one ##.")
+    words, counts = without_ties(rng, "bank", 6)
+    ask_first(student, words, counts, rule)
+
+
+@first_merge.stage("borders", points=1)
+def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
+    rule = "A pair that stands twice in a word counts twice, overlapping or not."
+    ask_first(student, ["xaaaa", "xbc", "ybc"], [1, 4, 4], rule)
+    ask_first(student, ["xabab", "xcd", "ycd"], [2, 9, 9], rule)
+    tie = "Of equal scores the piece whose text comes first in Python's order is made; # comes before letters."
+    ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
+    ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
+    ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
+    ask_first(student, ["a"], [3], "Without a pair the answer is an empty dictionary.", {})
+    ask_first(student, [], [], "Without words the answer is an empty dictionary.", {})
+    ask_first(student, ["a", "b", "ab"], [3, 1, 1], "A word of one character has no pair.", {"ab": 0.25})

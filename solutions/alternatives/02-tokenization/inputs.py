@@ -1,0 +1,33 @@
+"""Differently written correct solutions of chapter 2, what the model is fed."""
+from autograder.checks.registry import alternative
+
+
+@alternative("02.fill_pair", "copies-and-pop")
+def _(first, second, max_length):
+    first, second = list(first), list(second)
+    while len(first) + len(second) + 3 > max_length:
+        (first if len(first) > len(second) else second).pop()
+    made = {"ids": [], "segments": [], "mask": []}
+    for part, segment in (([101] + first + [102], 0), (second + [102], 1)):
+        made["ids"] += part
+        made["segments"] += [segment] * len(part)
+        made["mask"] += [1] * len(part)
+    for row in made.values():
+        row.extend([0] * (max_length - len(row)))
+    return made
+
+
+@alternative("02.fill_pair", "lengths-by-arithmetic")
+def _(first, second, max_length):
+    a, b, room = len(first), len(second), max_length - 3
+    if a + b > room:
+        short = min(a, b)
+        if 2 * short <= room:
+            a, b = (room - short, b) if b == short else (a, room - short)
+        else:
+            a, b = room - room // 2, room // 2
+    row = [101, *first[:a], 102, *second[:b], 102]
+    used = len(row)
+    return {"ids": (row + [0] * max_length)[:max_length],
+            "segments": [int(a + 2 <= place < used) for place in range(max_length)],
+            "mask": [int(place < used) for place in range(max_length)]}
