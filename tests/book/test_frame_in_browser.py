@@ -171,6 +171,10 @@ def test_print_shows_the_text_without_the_frame(reader):
     for part in (".top", "#book-nav", "#on-page", ".prev-next", ".copy"):
         assert not page.locator(part).first.is_visible(), part
     assert page.locator("article h1").is_visible()
+    assert page.locator("details.hide summary").count() > 5 and not page.locator("details.hide summary").first.is_visible()
+    page.set_viewport_size({"width": 700, "height": 1000})  # a sheet: no room is kept for a button that is not printed
+    pads = page.locator(".cell_input pre").evaluate_all("all => all.map(one => parseFloat(getComputedStyle(one).paddingTop))")
+    assert max(pads) < 20
 
 
 def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html):
