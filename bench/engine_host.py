@@ -134,8 +134,8 @@ def plain_step_seconds(context: int = CONTEXT, steps: int = STEPS) -> float:
     return statistics.median(seconds)
 
 
-GREEDY = SamplingParams(temperature=0, max_tokens=STEPS + 1, ignore_eos=True)
-DRAWN = SamplingParams(temperature=0.1, max_tokens=STEPS + 1, ignore_eos=True, seed=1)
+GREEDY = SamplingParams(temperature=0, max_tokens=4 * STEPS, ignore_eos=True)
+DRAWN = SamplingParams(temperature=0.1, max_tokens=4 * STEPS, ignore_eos=True, seed=1)
 
 
 def host_rates(repetitions: int = 5) -> dict[str, list[float]]:

@@ -170,7 +170,7 @@ def _ranks(args: argparse.Namespace):
 
     from reference_impl.engine.ranks import RankLost, Ranks, leave_signals_to_rank_0, local_device
     if args.device not in ("cpu", "cuda"):
-        raise CourseError(f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda for the first {size} GPUs")
+        raise CourseError(f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda (the first {size} GPUs)")
     if args.device == "cuda" and torch.cuda.device_count() < size:
         raise CourseError(f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs here")
     try:

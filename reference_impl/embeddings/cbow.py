@@ -8,7 +8,7 @@ The mean hands each context word its share of the gradient. The released program
 mean but hand each the whole gradient (Irsoy, Benton and Stratos 2021, "Corrected CBOW Performs as well as
 Skip-gram"). The steps here are the true ones, smaller by the number of contexts, and so want a higher learning rate.
 
-`cbow_loss` states the objective for autograd, `block_gradients` is its gradient by hand for a whole block.
+`cbow_loss` states the objective for autograd, `batch_gradients` is its gradient by hand for a whole batch.
 """
 from collections.abc import Callable, Sequence
 
@@ -45,10 +45,10 @@ def cbow_loss(contexts: Float[Tensor, "B C D"], present: Bool[Tensor, "B C"], ce
     return -(logsigmoid(positive) + logsigmoid(-negative).sum(-1)).mean()
 
 
-def block_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
+def batch_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
                     noise: Float[Tensor, "N D"], negatives: int
                     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
-    """The gradients of `cbow_loss`, summed over all places of a block that share N noise words.
+    """The gradients of `cbow_loss`, summed over all places of a batch that share N noise words.
 
     `context` and `center` are the input and output vectors at each place. A place without any context predicts
     nothing. Each noise word counts negatives/N times, as in skip-gram.
@@ -74,19 +74,19 @@ def train_cbow(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: in
     cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
-    for done, block in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
+    for done, batch in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
                             generator=generator):
         rate = learning_rate * max(1 - done, 1e-4)
         drawn = sample_noise(cumulative, (shared_noise,), generator)
-        words = block.words.flatten()
-        shape = (*block.words.shape, dim)
-        gradients = block_gradients(tables.input.index_select(0, words).view(shape),
+        words = batch.words.flatten()
+        shape = (*batch.words.shape, dim)
+        gradients = batch_gradients(tables.input.index_select(0, words).view(shape),
                                     tables.output.index_select(0, words).view(shape),
-                                    block.mask, tables.output[drawn], negatives)
+                                    batch.mask, tables.output[drawn], negatives)
         d_context, d_center, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
         add_rows(tables.input, words, d_context)
         add_rows(tables.output, words, d_center)
         add_rows(tables.output, drawn, d_noise)
         if observe:
-            observe(Step(done, block, drawn, tables))
+            observe(Step(done, batch, drawn, tables))
     return trained_vectors(vocabulary, tables, learning_rate, rows)

@@ -81,11 +81,11 @@ def adagrad(table: Tensor, squares: Tensor, rows: Int[Tensor, "B"], gradient: Te
 
 
 def train_glove(counts: scipy.sparse.spmatrix, vocabulary: Vocabulary, *, dim: int = 100, x_max: float = 100.0,
-                alpha: float = 0.75, epochs: int = 25, learning_rate: float = 0.05, block: int = 1024, seed: int = 0,
+                alpha: float = 0.75, epochs: int = 25, learning_rate: float = 0.05, batch: int = 1024, seed: int = 0,
                 observe: Callable[[GloveStep], None] | None = None) -> Vectors:
     """Train on a count matrix (see `window_counts` with harmonic weighting) and return w + w~.
 
-    Pairs come in random order, `block` at a time, each block one AdaGrad step with the sum of its gradients.
+    Pairs come in random order, `batch` at a time, each batch one AdaGrad step with the sum of its gradients.
     """
     generator = torch.Generator().manual_seed(seed)
     pairs = scipy.sparse.coo_matrix(counts)
@@ -95,7 +95,7 @@ def train_glove(counts: scipy.sparse.spmatrix, vocabulary: Vocabulary, *, dim: i
     squares = GloveTables(*(torch.ones_like(table) for table in tables))
     for epoch in range(epochs):
         loss_sum = 0.0
-        for chosen in torch.randperm(len(values), generator=generator).split(block):
+        for chosen in torch.randperm(len(values), generator=generator).split(batch):
             w, c, count = rows[chosen], columns[chosen], values[chosen]
             loss, *gradients = glove_gradients(
                 tables.word.index_select(0, w), tables.context.index_select(0, c),

@@ -36,7 +36,7 @@ class Recorder:
         self.last: Step | None = None
 
     def __call__(self, step: Step) -> None:
-        """Take a picture when the next one is due: at the first block that learns something about a chosen word."""
+        """Take a picture when the next one is due: at the first batch that learns something about a chosen word."""
         self.last = step
         place = len(self.taken)
         if step.done >= place / self.snapshots:
@@ -65,20 +65,20 @@ class Recorder:
                 "vectors": step.tables.input[self.rows].clone()}
 
     def _loss(self, step: Step) -> float:
-        """The loss of the block's pairs as it stands now, each pair with the block's shared noise words."""
-        row, i, j = step.block.mask.nonzero(as_tuple=True)
-        center = step.tables.input[step.block.words[row, i]]  # (P, D)
-        met = softplus(-(center * step.tables.output[step.block.words[row, j]]).sum(1))
+        """The loss of the batch's pairs as it stands now, each pair with the batch's shared noise words."""
+        row, i, j = step.batch.mask.nonzero(as_tuple=True)
+        center = step.tables.input[step.batch.words[row, i]]  # (P, D)
+        met = softplus(-(center * step.tables.output[step.batch.words[row, j]]).sum(1))
         drawn = softplus(center @ step.tables.output[step.negatives].T).mean(1)
         return float((met + self.negatives * drawn).mean()) if len(row) else 0.0
 
     def _example(self, step: Step) -> dict[str, Any]:
-        chosen = torch.isin(step.block.words, self.rows) & step.block.mask.any(2)
+        chosen = torch.isin(step.batch.words, self.rows) & step.batch.mask.any(2)
         drawn = self._names(step.negatives[:self.examples])
         for row, place in chosen.nonzero().tolist():
-            near = step.block.words[row][step.block.mask[row, place]]
+            near = step.batch.words[row][step.batch.mask[row, place]]
             if bool(torch.isin(near, self.rows).any()):
-                return {"center": self._names(step.block.words[row, place, None])[0], "contexts": self._names(near),
+                return {"center": self._names(step.batch.words[row, place, None])[0], "contexts": self._names(near),
                         "negatives": drawn}
         return {"center": "", "contexts": [], "negatives": drawn}
 

@@ -5,7 +5,7 @@ Mikolov et al. 2013b, "Distributed Representations of Words and Phrases and thei
 
 Two tables of vectors are trained: one for a word as centre, one for a word as context. The first is kept.
 `sgns_loss` says what is minimised and lets autograd find the gradient; `sgns_gradients` is the same gradient by
-hand; `train_skipgram` uses it on blocks of pairs that share their negatives, which is what makes it fast.
+hand; `train_skipgram` uses it on batches of pairs that share their negatives, which is what makes it fast.
 
 Not here: phrases, the hierarchical softmax.
 """
@@ -19,7 +19,7 @@ from torch.nn.functional import logsigmoid
 
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
-from reference_impl.embeddings.windows import Block, walk
+from reference_impl.embeddings.windows import Batch, walk
 
 
 def noise_distribution(counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: float = 0.75) -> Float[Tensor, "V"]:
@@ -95,18 +95,18 @@ class Tables(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What `observe` is shown after each block: share of the work done, the block, its negatives, the tables."""
+    """What `observe` is shown after each batch: share of the work done, the batch, its negatives, the tables."""
 
     done: float
-    block: Block
+    batch: Batch
     negatives: Int[Tensor, "N"]
     tables: Tables
 
 
-def block_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
+def batch_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
                     noise: Float[Tensor, "N D"], negatives: int
                     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
-    """The gradients of `sgns_loss`, summed over all pairs of a block that share N noise words.
+    """The gradients of `sgns_loss`, summed over all pairs of a batch that share N noise words.
 
     `center` and `context` are the input and output vectors at each place, `mask` says which pairs there are.
     A pair counts each of the N noise words negatives/N times: in expectation that is `negatives` words drawn for
@@ -130,7 +130,7 @@ def add_rows(table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[
 def trained_vectors(vocabulary: Vocabulary, tables: Tables, learning_rate: float, rows: int) -> Vectors:
     """The input table as Vectors; ValueError if the steps were so large that the numbers left all bounds."""
     if not bool(tables.input.isfinite().all()):
-        raise ValueError(f"the training diverged: a block of {rows} rows is one step of all its pairs, too large a one "
+        raise ValueError(f"the training diverged: a batch of {rows} rows is one step of all its pairs, too large a one "
                          f"for learning_rate {learning_rate}; lower either")
     return Vectors(vocabulary.words, tables.input)
 
@@ -142,27 +142,27 @@ def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim
     """Train on encoded sentences and return the input vectors, in the order of the vocabulary.
 
     The learning rate falls in a straight line to a ten-thousandth of itself. Frequent words are thinned anew in
-    each epoch. `rows` rows of `row_length` words are one block: one step of all their pairs at once, with
-    `shared_noise` noise words. `observe` is called after each block and must not change what it is shown.
+    each epoch. `rows` rows of `row_length` words are one batch: one step of all their pairs at once, with
+    `shared_noise` noise words. `observe` is called after each batch and must not change what it is shown.
     """
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
     cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
-    for done, block in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
+    for done, batch in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
                             generator=generator):
         rate = learning_rate * max(1 - done, 1e-4)
         drawn = sample_noise(cumulative, (shared_noise,), generator)
-        words = block.words.flatten()
-        shape = (*block.words.shape, dim)
-        gradients = block_gradients(tables.input.index_select(0, words).view(shape),
+        words = batch.words.flatten()
+        shape = (*batch.words.shape, dim)
+        gradients = batch_gradients(tables.input.index_select(0, words).view(shape),
                                     tables.output.index_select(0, words).view(shape),
-                                    block.mask, tables.output[drawn], negatives)
+                                    batch.mask, tables.output[drawn], negatives)
         d_center, d_context, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
         add_rows(tables.input, words, d_center)
         add_rows(tables.output, words, d_context)
         add_rows(tables.output, drawn, d_noise)
         if observe:
-            observe(Step(done, block, drawn, tables))
+            observe(Step(done, batch, drawn, tables))
     return trained_vectors(vocabulary, tables, learning_rate, rows)

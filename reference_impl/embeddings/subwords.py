@@ -24,7 +24,7 @@ from reference_impl.embeddings.skipgram import (
     Step,
     Tables,
     add_rows,
-    block_gradients,
+    batch_gradients,
     keep_probability,
     noise_distribution,
     sample_noise,
@@ -114,25 +114,25 @@ def train_subwords(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim
     model = SubwordVectors(vocabulary.words, pieces, shortest, longest)
     output = torch.zeros(size, dim)
     flat, starts = _row_lists([model.rows(word) for word in vocabulary.words])
-    for done, block in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
+    for done, batch in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
                             generator=generator):
         rate = learning_rate * max(1 - done, 1e-4)
         drawn = sample_noise(cumulative, (shared_noise,), generator)
-        words, place = block.words.flatten().unique(return_inverse=True)  # a word that comes twice is put together once
+        words, place = batch.words.flatten().unique(return_inverse=True)  # a word that comes twice is put together once
         used, first, of_word = _rows_of(words, flat, starts)
         means = embedding_bag(used, pieces, first, mode="mean")  # (W, D)
-        shape = (*block.words.shape, dim)
-        gradients = block_gradients(means[place].view(shape), output.index_select(0, block.words.flatten()).view(shape),
-                                    block.mask, output[drawn], negatives)
+        shape = (*batch.words.shape, dim)
+        gradients = batch_gradients(means[place].view(shape), output.index_select(0, batch.words.flatten()).view(shape),
+                                    batch.mask, output[drawn], negatives)
         d_center, d_context, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
         d_words = torch.zeros_like(means).index_add_(0, place, d_center)  # (W, D)
         add_rows(pieces, used, d_words[of_word])
-        add_rows(output, block.words.flatten(), d_context)
+        add_rows(output, batch.words.flatten(), d_context)
         add_rows(output, drawn, d_noise)
         if observe:
-            observe(Step(done, block, drawn, Tables(pieces, output)))
+            observe(Step(done, batch, drawn, Tables(pieces, output)))
     if not bool(pieces.isfinite().all()):
-        raise ValueError(f"the training diverged; lower learning_rate {learning_rate} or the {rows} rows of a block")
+        raise ValueError(f"the training diverged; lower learning_rate {learning_rate} or the {rows} rows of a batch")
     return model
 
 

@@ -1,7 +1,7 @@
 """Windows over text, many sentences at once: thin out frequent words, pack sentences into rows, say who sees whom.
 
 Skip-gram and CBOW both walk over the text with a window. Done word by word, Python spends its time on the walking.
-Packed into rows of equal length, all windows of a block are one matrix product, masked by who may see whom.
+Packed into rows of equal length, all windows of a batch are one matrix product, masked by who may see whom.
 """
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from reference_impl.embeddings.vocabulary import Sentence, flatten
 PADDING = -1
 
 
-class Block(NamedTuple):
+class Batch(NamedTuple):
     """R rows of T places. Padding has word 0, no neighbours, and is nobody's neighbour: it changes nothing."""
 
     words: Int[Tensor, "R T"]
@@ -75,8 +75,8 @@ def window_mask(owner: Int[Tensor, "R T"], radius: Int[Tensor, "R T"]) -> Bool[T
 
 
 def walk(sentences: Sequence[Sentence], keep: Float[Tensor, "V"], *, window: int, epochs: int,
-         row_length: int, rows: int, generator: torch.Generator) -> Iterator[tuple[float, Block]]:
-    """All windows of the text, `rows` rows at a time, `epochs` times over; with each block the share of work done.
+         row_length: int, rows: int, generator: torch.Generator) -> Iterator[tuple[float, Batch]]:
+    """All windows of the text, `rows` rows at a time, `epochs` times over; with each batch the share of work done.
 
     Each epoch thins the text anew, shuffles the sentences, and lets every centre draw its own radius from 1 to
     `window`: near neighbours are seen more often than far ones (Mikolov et al. 2013a, section 3.2).
@@ -89,4 +89,4 @@ def walk(sentences: Sequence[Sentence], keep: Float[Tensor, "V"], *, window: int
         for first in range(0, len(words), rows):
             part = slice(first, first + rows)
             done = (epoch + first / len(words)) / epochs
-            yield done, Block(words[part].clamp(min=0), window_mask(owner[part], radius[part]))
+            yield done, Batch(words[part].clamp(min=0), window_mask(owner[part], radius[part]))

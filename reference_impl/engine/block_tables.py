@@ -1,7 +1,8 @@
 """The block tables of a step as one padded array, most of which is what it was in the step before.
 
 A sequence takes a block every `block_size` tokens, so that of 256 tables about 16 change in a step. Each table has a
-row here, and the number of its last change that was written into it: one that did not change costs the same at any length.
+row here, and the number of its last change that was written into it: one that did not change costs the same at any
+length.
 
 Not here: which block is whose (see `block_manager`).
 """

@@ -155,6 +155,8 @@ class Engine:
         Stopping(params, self.eos_ids, self.tokenizer)
         if params.structure is not None:
             self.structures.compile(params.structure)
+        if params.structure is not None or params.asks_for & {"allowed_token_ids", "min_tokens", "logit_bias"}:
+            self.sampling.check_first_token(params, prompt, vocab_size)
 
     def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
                     priority: int = 0, cache_salt: bytes = b"", adapter: str | None = None) -> str:

@@ -5,7 +5,7 @@ that is not known is refused rather than ignored: who misspells `temperature` sh
 no number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
 
 Fields of OpenAI's clients that could only ask for what happens anyway (`store`, `tool_choice: "none"`, `best_of` equal
-to `n` ...) are taken and change nothing.
+to `n`, an empty list of tools ...) are taken and change nothing.
 
 Not here: tools, pictures, audio.
 """
@@ -20,6 +20,7 @@ Kind = TypeVar("Kind", bound="Asked")
 Id = Annotated[int, Field(ge=0, lt=2 ** 31)]
 Count = Annotated[int, Field(ge=1, lt=2 ** 31)]
 StopString = Annotated[str, Field(min_length=1, max_length=128)]
+Nothing = Annotated[list[Any], Field(max_length=0)]
 NEARLY_GREEDY = 1e-5
 """A smaller temperature counts as 0: dividing by it could leave the range of numbers, and the likeliest token wins."""
 
@@ -56,6 +57,7 @@ class StreamOptions(Part):
     """Whether a last event without text tells how many tokens were used."""
 
     include_usage: bool = False
+    include_obfuscation: Literal[False] = False
 
 
 class TextFormat(Part):
@@ -126,6 +128,8 @@ class SamplingRequest(Asked):
     guided_choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = None
     store: bool = False  # nothing is stored either way
     metadata: Annotated[dict[str, str], Field(max_length=16)] = {}
+    safety_identifier: str | None = None  # this and the next would tell one client's users apart
+    prompt_cache_key: str | None = None
     service_tier: Literal["auto", "default"] = "auto"
 
     @model_validator(mode="after")
@@ -152,8 +156,8 @@ class SamplingRequest(Asked):
     def params(self, max_tokens: int, logprobs: int | None, prompt_logprobs: int | None = None) -> SamplingParams:
         """As the engine takes them. ValueError if a key of logit_bias is no id."""
         stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        if wrong := next((key for key in self.logit_bias if not (key.isascii() and key.isdigit())), None):
-            raise ValueError(f"logit_bias has the key {wrong!r}: a token's id is expected")
+        if wrong := next((key for key in self.logit_bias if not (key.isascii() and key.isdigit()) or len(key) > 10), None):
+            raise ValueError(f"logit_bias has the key {wrong[:40]!r}: a token's id is expected")
         return SamplingParams(temperature=0 if self.temperature < NEARLY_GREEDY else self.temperature,
                               top_p=self.top_p, top_k=self.top_k, min_p=self.min_p, typical_p=self.typical_p,
                               stop_token_ids=tuple(self.stop_token_ids), min_tokens=self.min_tokens,
@@ -204,6 +208,9 @@ class Message(Part):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[TextPart], Field(fail_fast=True)]
     name: str | None = None
+    type: Literal["text"] = "text"  # as lm-evaluation-harness sends it
+    tool_calls: Nothing = []  # these two as servers put them into the answers that clients send back
+    annotations: Nothing = []
 
     def plain(self) -> dict[str, str]:
         """Role and text, as templates expect them."""
@@ -221,7 +228,9 @@ class ChatRequest(SamplingRequest):
     max_completion_tokens: Count | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    tools: Nothing = []
     tool_choice: Literal["none"] | None = None
+    modalities: list[Literal["text"]] | None = None
     parallel_tool_calls: bool | None = None
 
     @model_validator(mode="after")

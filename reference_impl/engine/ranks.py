@@ -1,8 +1,8 @@
 """Ranks of a tensor-parallel engine: how they meet, and what tells them the next step (over torch.distributed).
 
 Rank 0 has the server, the scheduler and the choice of tokens. The others hold their slice of the model and of the cache
-(see `layers.tensor_parallel`) and do nothing but compute: before each step rank 0 sends all that a model reads of it, as
-whole numbers, to everybody. No text, no parameter of a request, and no pickle is sent.
+(see `layers.tensor_parallel`) and do nothing but compute: before each step rank 0 sends all that a model reads of it to
+everybody, as whole numbers. No text, no parameter of a request, and no pickle is sent.
 
     with Ranks.start(2, path, "float32", "cpu") as ranks:   starts one more process on this machine
     ranks = Ranks.join(device)                              under torchrun, which has started all of them

@@ -18,7 +18,7 @@ from reference_impl.engine.speculative import Draft, verify
 from reference_impl.engine.structured import StructuredOutput
 from reference_impl.generation.processors import process
 from reference_impl.generation.sampler import check_logits, choose, generator_for, logprobs_of
-from reference_impl.generation.sampling_params import GenerationError
+from reference_impl.generation.sampling_params import GenerationError, SamplingParams
 
 
 class SampledToken(NamedTuple):
@@ -71,6 +71,16 @@ class Sampling:
                 except GenerationError:
                     said[sequence] = []
         return [said[sequence] for sequence, _ in rows]
+
+    def check_first_token(self, params: SamplingParams, prompt: Ids[int], vocab_size: int) -> None:
+        """GenerationError if these parameters together leave no token to begin an answer with."""
+        first = Sequence("", list(prompt), params)
+        try:
+            logits = self._of_the_form(torch.zeros(1, vocab_size), [first])
+            check_logits(self._processed(logits, [first], [[]]))
+        finally:
+            if self.structures is not None:
+                self.structures.forget(first)
 
     def _plain(self, logits: Float[Tensor, "R V"], rows: list[tuple[Sequence, int]]
                ) -> dict[Sequence, list[SampledToken]]:

@@ -10,12 +10,13 @@ for each sequence, masks as tensors, guesses of a drafter tried and taken back.
 Not here: whether the form helps or hurts what is said; grammars of programming languages.
 """
 import json
+import threading
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids
 
 import torch
 from jaxtyping import Bool
-from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from torch import Tensor
 
 from reference_impl.engine.sequence import Sequence
@@ -25,6 +26,9 @@ from reference_impl.tokenizers.tokenizer import Tokenizer
 
 LARGEST = 65_536
 """Characters of a schema or expression: what a stranger may have compiled."""
+LIMITS = LLParserLimits(initial_lexer_fuel=200_000, step_lexer_fuel=20_000, step_max_items=10_000, max_lexer_states=20_000,
+                        max_grammar_size=100_000, verbose_errors=False)
+"""A tenth or so of llguidance's own: while a grammar looks for the tokens that may follow, all other requests wait."""
 REMEMBERED = 64
 
 
@@ -59,21 +63,32 @@ class StructuredOutput:
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Vocabulary(tokenizer, eos_ids[0])), n_vocab=known,
                                       eos_token=eos_ids)
         self._compiled: dict[Structure, LLMatcher] = {}
+        self._one_at_a_time = threading.Lock()  # a server compiles beside the engine's thread
         self._matchers: dict[Sequence, LLMatcher] = {}
 
     def compile(self, structure: Structure) -> LLMatcher:
-        """The grammar at its start. ValueError with llguidance's word if it is none."""
-        found = self._compiled.get(structure)
-        if found is None:
-            if len(structure.text) > LARGEST:
-                raise ValueError(f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}")
-            found = LLMatcher(self._tokenizer, _grammar(structure), log_level=0)
-            if found.is_error():
-                raise ValueError(f"the {structure.kind} can't be used: {found.get_error().splitlines()[0][:300]}")
-            if len(self._compiled) >= REMEMBERED:
-                self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[structure] = found
-        return found
+        """The grammar at its start. ValueError with llguidance's word if it is none, is too large, or accepts no answer."""
+        with self._one_at_a_time:
+            found = self._compiled.get(structure)
+            if found is None:
+                if len(self._compiled) >= REMEMBERED:
+                    self._compiled.pop(next(iter(self._compiled)))
+                found = self._compiled[structure] = self._make(structure)
+            return found
+
+    def _make(self, structure: Structure) -> LLMatcher:
+        if len(structure.text) > LARGEST:
+            raise ValueError(f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}")
+        made = LLMatcher(self._tokenizer, _grammar(structure), log_level=0, limits=LIMITS)
+        if made.is_error():
+            raise ValueError(f"the {structure.kind} can't be used: {' '.join(made.get_error().split())[:300]}")
+        try:
+            begins = bool(self._mask(made.deep_copy()).any())
+        except GenerationError as error:
+            raise ValueError(f"the {structure.kind} can't be used, no answer begins so: {error}") from error
+        if not begins:
+            raise ValueError(f"the {structure.kind} can't be used: there is no answer that it accepts")
+        return made
 
     def allowed(self, sequence: Sequence) -> Bool[Tensor, "V"] | None:
         """Which tokens may follow; None if the sequence has no grammar. GenerationError if the grammar gave up."""
@@ -109,7 +124,7 @@ class StructuredOutput:
         bits = torch.zeros(self._words, dtype=torch.int32)
         matcher.unsafe_compute_mask_ptr(bits.data_ptr(), 4 * self._words)
         if matcher.is_error():
-            raise GenerationError(f"the grammar gave up: {matcher.get_error()[:200]}")
+            raise GenerationError(f"the grammar gave up: {' '.join(matcher.get_error().split())[:200]}")
         mask = (bits[:, None] >> torch.arange(32) & 1).bool().flatten()[:self.vocab_size]
         return torch.nn.functional.pad(mask, (0, self.vocab_size - len(mask)))  # rows past the vocabulary are no tokens
 

@@ -1,4 +1,4 @@
-"""Tensor parallelism: each of n ranks holds a slice of every large matrix of the blocks, and all work on the same tokens.
+"""Tensor parallelism: each of n ranks holds a slice of every large matrix of the blocks; all work on the same tokens.
 
 Shoeybi et al. 2019 (Megatron-LM), section 3, figure 3. Of two matrices in a row the first is cut by outputs (column
 parallel: whole heads of queries, keys and values; a part of the feed-forward's inner width), the second by inputs (row
@@ -58,7 +58,7 @@ class RowParallelLinear(nn.Module):
 def keep_columns(layer: nn.Linear, shard: Shard, parts: int = 1) -> None:
     """Cut a linear layer by its outputs, in place; where it makes `parts` things of one width, each of them."""
     width = layer.out_features // parts
-    rows = torch.arange(layer.out_features).view(parts, width)[:, shard.part_of(width)].flatten().to(layer.weight.device)
+    rows = torch.arange(layer.out_features, device=layer.weight.device).view(parts, width)[:, shard.part_of(width)].flatten()
     layer.weight = nn.Parameter(layer.weight[rows].clone(), requires_grad=False)
     if layer.bias is not None:
         layer.bias = nn.Parameter(layer.bias[rows].clone(), requires_grad=False)
@@ -72,8 +72,8 @@ def check_divides(config, size: int) -> None:
               "intermediate_size": config.intermediate_size or 4 * config.hidden_size}
     for name, width in widths.items():
         if width % size:
-            raise ModelInputError(f"{name} is {width}: it can't be cut into {size} equal parts; give a tensor parallel size "
-                                  f"that divides {', '.join(map(str, widths.values()))}")
+            raise ModelInputError(f"{name} is {width}: it can't be cut into {size} equal parts; give a tensor parallel "
+                                  f"size that divides {', '.join(map(str, widths.values()))}")
 
 
 def split(model: nn.Module, shard: Shard) -> None:

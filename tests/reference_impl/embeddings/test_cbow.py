@@ -1,4 +1,4 @@
-"""CBOW: the loss by hand, its gradient by gradcheck, a block against the loss of its predictions."""
+"""CBOW: the loss by hand, its gradient by gradcheck, a batch against the loss of its predictions."""
 import math
 
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from reference_impl.embeddings.cbow import block_gradients, cbow_loss, train_cbow
+from reference_impl.embeddings.cbow import batch_gradients, cbow_loss, train_cbow
 from reference_impl.embeddings.vocabulary import Vocabulary, encode
 
 
@@ -36,12 +36,12 @@ def test_a_block_gives_the_sum_of_the_gradients_of_its_predictions():
     leaves = [x.clone().requires_grad_() for x in (context, center, noise)]
     r, i = mask.any(2).nonzero(as_tuple=True)
     cbow_loss(leaves[0][r], mask[r, i], leaves[1][r, i], leaves[2].expand(len(r), -1, -1)).mul(len(r)).backward()
-    for ours, leaf in zip(block_gradients(context, center, mask, noise, 3), leaves, strict=True):
+    for ours, leaf in zip(batch_gradients(context, center, mask, noise, 3), leaves, strict=True):
         assert torch.allclose(ours, leaf.grad)
 
 
 def test_a_block_without_any_window_has_no_gradient():
-    gradients = block_gradients(doubles(1, 3, 2), doubles(1, 3, 2), torch.zeros(1, 3, 3, dtype=torch.bool), doubles(2, 2), 5)
+    gradients = batch_gradients(doubles(1, 3, 2), doubles(1, 3, 2), torch.zeros(1, 3, 3, dtype=torch.bool), doubles(2, 2), 5)
     assert all(not gradient.any() for gradient in gradients)
 
 

@@ -81,7 +81,7 @@ def two_topics():
 
 def test_training_lowers_the_loss_in_every_epoch(two_topics):
     losses = []
-    train_glove(*two_topics, dim=4, epochs=20, block=16, observe=lambda step: losses.append(step.loss))
+    train_glove(*two_topics, dim=4, epochs=20, batch=16, observe=lambda step: losses.append(step.loss))
     assert len(losses) == 20
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.1 * losses[0]
@@ -92,7 +92,7 @@ def test_log_counts_of_rank_one_are_fitted_by_biases_and_vectors():
     u = torch.tensor([0.5, 1.0, 2.0, 3.0])
     counts = scipy.sparse.csr_matrix(torch.exp(u[:, None] + u[None, :]).numpy())
     losses = []
-    train_glove(counts, Vocabulary(list("abcd"), [1] * 4), dim=2, epochs=1500, block=16, learning_rate=0.3,
+    train_glove(counts, Vocabulary(list("abcd"), [1] * 4), dim=2, epochs=1500, batch=16, learning_rate=0.3,
                 observe=lambda step: losses.append(step.loss))
     assert losses[-1] < 1e-4
 

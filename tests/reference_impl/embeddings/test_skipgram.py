@@ -10,7 +10,7 @@ from torch.autograd import gradcheck
 from reference_impl.embeddings.skipgram import (
     Tables,
     add_rows,
-    block_gradients,
+    batch_gradients,
     keep_probability,
     noise_distribution,
     sample_noise,
@@ -112,14 +112,14 @@ def test_a_block_gives_the_sum_of_the_gradients_of_its_pairs():
     # negatives == noise_words: each shared noise word then counts once for each pair.
     pairs = sgns_loss(leaves[0][r, i], leaves[1][r, j], leaves[2].expand(len(r), -1, -1)) * len(r)
     pairs.backward()
-    for ours, leaf in zip(block_gradients(center, context, mask, noise, negatives), leaves, strict=True):
+    for ours, leaf in zip(batch_gradients(center, context, mask, noise, negatives), leaves, strict=True):
         assert torch.allclose(ours, leaf.grad)
 
 
 def test_shared_noise_weighs_as_much_as_negatives_of_ones_own():
     center, context, noise = doubles(1, 4, 3), doubles(1, 4, 3, seed=1), doubles(6, 3, seed=2)
     mask = ~torch.eye(4, dtype=torch.bool)[None]
-    once, twice = (block_gradients(center, context, mask, noise, k)[2] for k in (5, 10))
+    once, twice = (batch_gradients(center, context, mask, noise, k)[2] for k in (5, 10))
     assert torch.allclose(twice, 2 * once)
 
 
@@ -157,7 +157,7 @@ def test_the_same_seed_gives_the_same_vectors_and_another_seed_others(two_topics
 
 def test_observe_sees_every_block_and_the_share_of_the_work_rising(two_topics):
     steps = []
-    train_skipgram(*two_topics, **SMALL | {"epochs": 1}, observe=lambda s: steps.append((s.done, int(s.block.mask.sum()))))
+    train_skipgram(*two_topics, **SMALL | {"epochs": 1}, observe=lambda s: steps.append((s.done, int(s.batch.mask.sum()))))
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[0][0] == 0 and sum(pairs for _, pairs in steps) > 1500 * 4
 

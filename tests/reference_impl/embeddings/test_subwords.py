@@ -69,7 +69,7 @@ def test_without_runs_the_training_is_that_of_skip_gram():
 
 
 def test_each_piece_receives_the_whole_gradient_of_its_word():
-    """As in the released program. Two blocks: the first moves the outputs only, which start at zero."""
+    """As in the released program. Two batches: the first moves the outputs only, which start at zero."""
     seen = []
     lines = [["bank", "banks", "river"]]
     vocabulary = Vocabulary.from_sentences(lines)
@@ -79,8 +79,8 @@ def test_each_piece_receives_the_whole_gradient_of_its_word():
     model = SubwordVectors(vocabulary.words, pieces)
     means = torch.stack([model[word] for word in vocabulary.words]).requires_grad_()
     output.requires_grad_()
-    row, i, j = step.block.mask.nonzero(as_tuple=True)
-    centre, context = step.block.words[row, i], step.block.words[row, j]
+    row, i, j = step.batch.mask.nonzero(as_tuple=True)
+    centre, context = step.batch.words[row, i], step.batch.words[row, j]
     softplus = torch.nn.functional.softplus
     loss = softplus(-(means[centre] * output[context]).sum(1)).sum() \
         + softplus(means[centre] @ output[step.negatives].T).sum() * 5 / 3

@@ -94,9 +94,9 @@ def test_a_walk_with_window_one_visits_every_neighbouring_pair_once_an_epoch(epo
     for sentence in sentences:
         expected.update(pairs_plain(sentence, [1] * len(sentence)) * epochs)
     found, dones = Counter(), []
-    for done, block in walk(sentences, torch.ones(50, dtype=torch.float64), window=1, epochs=epochs, row_length=8,
+    for done, batch in walk(sentences, torch.ones(50, dtype=torch.float64), window=1, epochs=epochs, row_length=8,
                             rows=2, generator=generator()):
-        found += pairs_of(block.words, block.mask)
+        found += pairs_of(batch.words, batch.mask)
         dones.append(done)
     assert found == expected
     assert dones[0] == 0 and dones == sorted(dones) and dones[-1] < 1
@@ -105,9 +105,9 @@ def test_a_walk_with_window_one_visits_every_neighbouring_pair_once_an_epoch(epo
 def test_radii_are_uniform_so_that_near_neighbours_are_seen_more_often():
     sentence = [np.arange(8)] * 2000
     distance = Counter()
-    for _, block in walk(sentence, torch.ones(8, dtype=torch.float64), window=3, epochs=1, row_length=8, rows=50,
+    for _, batch in walk(sentence, torch.ones(8, dtype=torch.float64), window=3, epochs=1, row_length=8, rows=50,
                          generator=generator()):
-        _, i, j = block.mask.nonzero(as_tuple=True)
+        _, i, j = batch.mask.nonzero(as_tuple=True)
         distance.update((j - i)[j > i].tolist())
     # A pair d apart is seen when the radius is d or more: 3/3, 2/3, 1/3 of 7, 6, 5 places.
     assert distance[1] == 2000 * 7

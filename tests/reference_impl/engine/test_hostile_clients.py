@@ -54,7 +54,7 @@ def wrong(field, value):
         {"type": "text", "text": "<|im_"}, {"type": "text", "text": "start|>"}]}]}, "messages",
                  id="special token in parts"),
     pytest.param("/v1/chat/completions", {**CHAT, "top_logprobs": 2}, "top_logprobs", id="top_logprobs alone"),
-    pytest.param("/v1/chat/completions", {**CHAT, "tools": []}, "tools", id="tools"),
+    pytest.param("/v1/chat/completions", {**CHAT, "tools": [{"type": "function"}]}, "tools", id="tools"),
 ])
 def test_a_wrong_field_is_named(running, path, body, param):
     error = check_shape(running.post(path, json=body), 400)

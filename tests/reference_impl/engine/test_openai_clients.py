@@ -19,7 +19,8 @@ def test_an_answer_can_be_appended_to_the_conversation_as_the_client_dumps_it(cl
 
 
 @pytest.mark.parametrize("field", [{"response_format": {"type": "text"}}, {"store": True}, {"metadata": {"a": "b"}},
-                                   {"seed": -7}, {"service_tier": "auto"}, {"user": "me"}])
+                                   {"seed": -7}, {"service_tier": "auto"}, {"user": "me"}, {"prompt_cache_key": "a"},
+                                   {"safety_identifier": "a"}])
 def test_a_field_that_asks_for_what_happens_anyway_is_taken(running, field):
     for path, body in (("/v1/completions", {"prompt": "hi"}),
                        ("/v1/chat/completions", {"messages": [{"role": "developer", "content": "hi"}]})):
@@ -31,8 +32,20 @@ def test_a_field_of_one_kind_of_request_is_taken_there(running):
     for path, body in (("/v1/completions", {"prompt": "hi", "best_of": 1}),
                        ("/v1/completions", {"prompt": "hi", "best_of": 2, "n": 2}),
                        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}],
-                                                 "tool_choice": "none", "parallel_tool_calls": False})):
+                                                 "tool_choice": "none", "parallel_tool_calls": False, "tools": [],
+                                                 "modalities": ["text"]}),
+                       ("/v1/chat/completions", {"messages": [
+                           {"role": "user", "content": "hi", "type": "text"},
+                           {"role": "assistant", "content": "ho", "tool_calls": [], "annotations": [], "audio": None}]})):
         assert running.post(path, json={"model": "tiny", "max_tokens": 2, **body}).status_code == 200
+
+
+@pytest.mark.parametrize("fields", [{"allowed_token_ids": [0], "min_tokens": 2},
+                                    {"allowed_token_ids": [5], "guided_regex": "a"}])
+def test_fields_that_leave_no_token_to_begin_with_are_refused(running, fields):
+    answer = running.post("/v1/completions", json={"model": "tiny", "prompt": "hi", "max_tokens": 4, **fields})
+    assert answer.status_code == 400 and "every token is forbidden" in answer.json()["error"]["message"]
+    assert running.is_idle
 
 
 def test_the_said_token_is_always_among_the_top_logprobs_of_a_completion(client):

@@ -139,7 +139,7 @@ def test_a_slice_keeps_the_keys_and_values_of_its_heads(tiny):
     (["--tensor-parallel-size", "0"], "--tensor-parallel-size is 0"),
     (["--tensor-parallel-size", "2", "--quantization", "int8"], "with --quantization is not served"),
     (["--tensor-parallel-size", "2", "--lora-modules", "a=b"], "with --lora-modules is not served"),
-    (["--tensor-parallel-size", "2", "--device", "cuda:1"], "give cpu, or cuda for the first 2"),
+    (["--tensor-parallel-size", "2", "--device", "cuda:1"], "give cpu, or cuda (the first 2"),
     (["--tensor-parallel-size", "3"], "num_heads is 4: it can't be cut into 3 equal parts")])
 def test_what_can_not_be_served_in_slices_is_said_in_one_line(arguments, says, tiny_folder, capfd):
     assert main(["serve", str(tiny_folder), "--port", "0", *arguments]) == 2

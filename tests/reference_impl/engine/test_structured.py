@@ -76,6 +76,10 @@ def test_who_asks_for_no_form_says_the_same_beside_one_who_does(tiny):
     (Structure("json_schema", '{"type": "sonnet"}'), "can't be used"),
     (Structure("regex", "(a"), "can't be used"),
     (Structure("regex", "a" * 70_000), "70,000 characters"),
+    (Structure("regex", "(?=a)b"), "look-around"),  # llguidance says so in its last line
+    (Structure("regex", r"[^\s\S]"), "can't be used"),  # no text has this form
+    (Structure("json_schema", '{"$ref": "#"}'), "can't be used"),
+    (Structure("regex", "((((a{100}){100}){100}){100})"), "too many expressions"),  # takes seconds to look for a token
 ])
 def test_a_form_that_is_none_is_refused_in_words(tiny, structure, words):
     engine = engine_of(tiny)
