@@ -49,7 +49,7 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were: return something new. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
 # - *Types.* Return the type and the shape that the statement names. A right answer that breaks this rule or the one before loses a fifth of the exercise's points, once.
 # - *Digits.* Floats are compared to about four digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" may show.
 # - *Calls.* Each call depends on its arguments only: nothing is kept from one to the next, nothing is drawn by chance, and it may be called in any order.
@@ -899,6 +899,7 @@ check(glove_weight)
 #
 # - Rows come in any length, from 0.00001 to some hundreds. Frequent words tend to have long vectors, and length must not win.
 # - A row of zeros stays zeros. In the question it adds nothing; elsewhere its score is 0, which is the best where all others are negative. It must not give NaN.
+# - Only the three numbers are left out: another row may equal one of theirs, and may win.
 # - Scores that differ by 0.00001 are different, and the larger wins. Equal rows have equal scores; of the words with the best score, return the smallest number.
 #
 # **In**: `matrix` $(V, D)$ float32 with $V \ge 4$ and $D \ge 1$; `a`, `b`, `c`, three different row numbers from 0 to $V - 1$. **Out**: a plain `int`, the row number of the answer.

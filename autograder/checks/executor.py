@@ -16,6 +16,7 @@ from autograder.checks.tracebacks import student_traceback
 from autograder.checks.withheld import Guard, Withheld
 
 MAX_TEXT = 4000          # characters of one error, as in a feedback page
+KEPT_BYTES = 2**20       # of a result that is looked at again after the next call
 MAX_LISTED = 12          # names in a sentence about what there is
 OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
               "kernel")
@@ -38,6 +39,7 @@ class Executor:
         self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
+        self._last: tuple[object, object] | None = None      # what the last call gave, and a copy of it as it was then
         self.guard = Guard({})
         self._guards: dict[tuple, Guard] = {}
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
@@ -45,7 +47,7 @@ class Executor:
     def begin(self, stage: int) -> None:
         """Objects live as long as the stage that made them."""
         if stage != self.stage:
-            self.stage, self.objects = stage, {}
+            self.stage, self.objects, self._last = stage, {}, None
 
     def deliver(self, tag: str, inner: object) -> object:
         """What an argument of ours that is no plain value becomes on this side (see `arguments.lower`)."""
@@ -93,8 +95,23 @@ class Executor:
                 raise Failed("unreadable", f"`{label}` returned {_a(value)}; a generator, which gives one piece at a time, "
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
-        answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"])}
+        answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
+                  "stale": self._stale()}
+        self._last = (value, answer["value"]) if request["of"] is None and _small(answer["value"]) else None
         return answer | ({"counted": counter.found()} if counter else {})
+
+    def _stale(self) -> bool:
+        """Whether what the last call gave is not what it was: the code kept it, and wrote into it since."""
+        if self._last is None:
+            return False
+        from autograder.checks.values import cross, same
+        value, before = self._last
+        try:
+            return not same(cross(value), before, 0, 0)
+        except self.let_through:
+            raise
+        except BaseException:      # a hostile object may answer anything
+            return True
 
     def _get(self, request: dict) -> dict:
         value, path = self.objects[request["of"]], request["name"]
@@ -300,6 +317,11 @@ def _tracked(args: tuple) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and any(isinstance(one, torch.Tensor) and (one.requires_grad or one.grad is not None)
                                      for one in args)
+
+
+def _small(value: object) -> bool:
+    """A tensor, an array, a list or a dictionary that can be kept until the next call."""
+    return len(value) < 100 if type(value) in (list, dict) else hasattr(value, "dtype") and value.nbytes <= KEPT_BYTES
 
 
 def _names(value: object) -> list[str]:

@@ -55,6 +55,8 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
         slips.note(slips.CHANGED)
     if any(getattr(call.outcome, "tracked", False) for call in calls):
         slips.note(slips.TRACKED)
+    if not exercise.changes and any(getattr(call.outcome, "stale", False) for call in calls):
+        slips.note(slips.STALE)
     return Run(result, calls, noted)
 
 

@@ -63,11 +63,13 @@ class Request:
 @dataclass(frozen=True)
 class Returned:
     """What a call gave back, the positional arguments as the call left them (in-place changes show there), what was
-    counted, if that was asked for, and whether the call left an argument in autograd's hands."""
+    counted, if that was asked for, whether the call left an argument in autograd's hands, and whether it changed what the
+    call before had given."""
     value: object
     args: tuple = ()
     counted: dict[str, int] = field(default_factory=dict)
     tracked: bool = False
+    stale: bool = False
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,8 @@ def returned(request: Request, sent: tuple, reply: dict) -> Returned:
         counted = cross(reply.get("counted", {}))
         if type(counted) is not dict or not all(type(one) is int for one in counted.values()):
             raise Unreadable("counts that are no numbers")
-        return Returned(cross(reply["value"]), after, counted, reply.get("tracked") is True)
+        return Returned(cross(reply["value"]), after, counted, reply.get("tracked") is True,
+                        reply.get("stale") is True)
     except Unreadable as reason:
         raise StudentError("unreadable", f"`{request.label}` returned {reason}.") from None
 

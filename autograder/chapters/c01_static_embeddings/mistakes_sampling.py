@@ -95,7 +95,7 @@ def _(candidate):
     assert torch.allclose(keep, torch.tensor([math.sqrt(0.15), math.sqrt(0.36), math.sqrt(0.6)]), atol=1e-4)
 
 
-@mistake(WRITE, "only-rare-words", caught_by="formula", loses=1,
+@mistake(WRITE, "only-rare-words", caught_by="formula", loses=2,
          misconception="All words of the test are below the threshold, so the formula is never used.")
 def _(candidate):
     assert torch.allclose(candidate(torch.tensor([1.0, 2.0, 1.0]), 0.9), torch.ones(3), atol=1e-4)

@@ -121,6 +121,18 @@ def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries,
     assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
 
 
+def test_what_was_returned_stays_as_it_was_when_the_function_is_called_again(fresh_registries):
+    made, kept = exercise("99.twice", function="twice", points=3), torch.zeros(2)
+
+    @made.stage("values", points=3)
+    def test_the_values_are_doubled(student, rng):
+        for one in (torch.rand(2, generator=rng), torch.rand(2, generator=rng)):
+            expect(student.twice(one)).equals(one * 2, cause="Not the double.")
+    result = run(made, lambda values: kept.copy_(values * 2), "twice")
+    assert result.earned == pytest.approx(2.4) and "later call changes" in result.stages[0].cause
+    assert run(made, lambda values: values * 2, "twice").earned == 3
+
+
 def test_a_mistake_that_passes_the_stage_is_never_blamed(fresh_registries):
     made = exercise("99.strict", function="f", points=1)
 
