@@ -16,6 +16,8 @@ CHANGED = ("Your function changes an argument. Work on a copy: operations such a
            "that end in `_` write into what they were given.")
 TRACKED = ("Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in its `.grad`. Work on a "
            "copy of your own: `x.detach().clone().requires_grad_()`.")
+AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
+         "chance. Each call should depend on its arguments only.")
 STALE = ("A later call changes what an earlier call returned: your function keeps what it returns, and writes into it again. "
          "Return something new each time.")
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."

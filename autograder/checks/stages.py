@@ -15,8 +15,6 @@ from autograder.checks.student import Call, Request, Returned, Student, StudentE
 from autograder.checks.values import same
 from autograder.checks.views import slip_with_views
 
-AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
-         "chance. Each call should depend on its arguments only.")
 STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
 
 
@@ -50,7 +48,7 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     result = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if result.status == "wrong" and calls and not _repeats(student, calls[-1]):
-        result = replace(result, cause=f"{AGAIN} {result.cause}")
+        result = replace(result, cause=f"{slips.AGAIN} {result.cause}")
     if not exercise.changes and any(call.changed for call in calls):
         slips.note(slips.CHANGED)
     if any(getattr(call.outcome, "tracked", False) for call in calls):

@@ -15,7 +15,7 @@ NEVER = "Your test never calls the function that it is given."
 REJECTS = "Your test rejects a correct implementation."
 EVERY = "It rejects every function that it is shown, right or wrong."
 ONE_OF_TWO = "It accepts one right function and rejects another that differs in the last digit: compare with a tolerance."
-RETURNS = "Your test returns its verdict. Nobody looks at what a test returns: complain with `assert`."
+RETURNS = "Your test returns its verdict, False, in the place of a failing `assert`: complain with `assert`."
 OTHER = ("Your test stops with an exception that is no AssertionError. That means the test is broken, not the function: "
          "complain with `assert`.")
 GETS_THROUGH = "Your test accepted a wrong implementation."

@@ -55,6 +55,14 @@ def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float() / x_max) ** alpha
 
 
+@mistake(WEIGHT, "masks-added", caught_by="arguments", loses=1,
+         misconception="You add both cases, each times its mask. Where the power is infinite, 0 times infinity is NaN: choose "
+                       "with torch.where, or cut before you raise.")
+def _(counts, x_max=100.0, alpha=0.75):
+    below = (counts < x_max).float()
+    return below * (counts.float() / x_max) ** alpha + (1 - below)
+
+
 @mistake(WEIGHT, "logarithm", caught_by="growth", loses=2,
          misconception="You compress with a logarithm. GloVe's weight is a power of the count.")
 def _(counts, x_max=100.0, alpha=0.75):
@@ -157,3 +165,34 @@ def _(matrix, a, b, c):
     scores = unit @ (unit[b] - unit[a] + unit[c])
     scores[[a, b, c]] = -math.inf
     return scores.argmax()
+
+
+@mistake(ANALOGY, "added-to-the-length", caught_by="lengths", loses=1,
+         misconception="You add a small number to every length. Short rows then stay shorter than 1: set a floor far below them.")
+def _(matrix, a, b, c):
+    unit = matrix / (matrix.norm(dim=1, keepdim=True) + 1e-4)
+    return _best(unit @ (unit[b] - unit[a] + unit[c]), (a, b, c))
+
+
+@mistake(ANALOGY, "nearest-by-distance", caught_by="zero-row", loses=0.5,
+         misconception="You return the row nearest to b - a + c. That is the largest dot product only among rows of one length.")
+def _(matrix, a, b, c):
+    unit = _unit(matrix)
+    return _best(-(unit - (unit[b] - unit[a] + unit[c])).square().sum(1), (a, b, c))
+
+
+@mistake(ANALOGY, "zero-in-place-of-left-out", caught_by="question-words", loses=1.5,
+         misconception="You give the words of the question the score 0. Where all other scores are negative, one of them wins.")
+def _(matrix, a, b, c):
+    unit = _unit(matrix)
+    scores = unit @ (unit[b] - unit[a] + unit[c])
+    scores[[a, b, c]] = 0.0
+    return int(scores.argmax())
+
+
+@mistake(ANALOGY, "leaves-out-equal-rows", caught_by="question-words", loses=1,
+         misconception="You leave out every row that equals a row of the question. Only the three numbers are left out.")
+def _(matrix, a, b, c):
+    unit = _unit(matrix)
+    equal = [row for row in range(len(matrix)) if any(torch.equal(matrix[row], matrix[one]) for one in (a, b, c))]
+    return _best(unit @ (unit[b] - unit[a] + unit[c]), equal)

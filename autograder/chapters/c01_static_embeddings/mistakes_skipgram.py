@@ -90,6 +90,22 @@ def _(center, context, negatives):
     return -(loss.log() + ((-bad).exp() / (1 + (-bad).exp())).log().sum(-1)).mean()
 
 
+@mistake(LOSS, "one-minus-sigmoid", caught_by="large-scores", loses=1,
+         misconception="You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the same number is "
+                       "the log-sigmoid of minus the score.")
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    return -(torch.nn.functional.logsigmoid(good) + (1 - torch.sigmoid(bad)).log().sum(-1)).mean()
+
+
+@mistake(LOSS, "scores-clamped", caught_by="large-scores", loses=1,
+         misconception="You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not 200.")
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    log_sigmoid = torch.nn.functional.logsigmoid
+    return -(log_sigmoid(good.clamp(-50, 50)) + log_sigmoid(-bad.clamp(-50, 50)).sum(-1)).mean()
+
+
 GRADIENTS = "01.sgns_gradients"
 
 
@@ -215,6 +231,21 @@ def _(word_vectors, output_vectors, contexts):
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
     return word_vectors[contexts.clamp(min=0)].sum(1) / present.sum(1) @ output_vectors.T
+
+
+@mistake(CBOW, "empty-slots-at-the-end", caught_by="repaired", loses=2,
+         misconception="You take the first slots of each row for the filled ones. An empty slot may stand anywhere.")
+def _(word_vectors, output_vectors, contexts):
+    number = (contexts >= 0).sum(1)
+    rows = [word_vectors[row[:n].clamp(min=0)].mean(0) for row, n in zip(contexts, number)]
+    return torch.stack(rows) @ output_vectors.T
+
+
+@mistake(CBOW, "zero-vectors-not-counted", caught_by="repaired", loses=2,
+         misconception="You count the vectors that are not zero. A word whose vector is zero is there all the same.")
+def _(word_vectors, output_vectors, contexts):
+    rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
+    return rows.sum(1) / (rows != 0).any(-1).sum(1, keepdim=True).clamp(min=1) @ output_vectors.T
 
 
 @mistake(CBOW, "line-three", caught_by="line", loses=1, replaces="wrong_line",

@@ -22,7 +22,8 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
         expect(student.glove_weight(number), given=f"counts of shape {shape}").equals(right_weight(number), cause=rule)
     number = torch.tensor([0.5, 1.5, 2.75, 40.25])
     expect(student.glove_weight(number), given="counts that are no whole numbers").equals(
-        right_weight(number), cause=f"{rule} Counts may be fractions: cut to whole numbers they give other weights.")
+        right_weight(number), cause=f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, they "
+                                         "give other weights.")
     for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0])):
         expect(student.glove_weight(number)).equals(right_weight(number), cause="A count of 0 should weigh nothing.")
     expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(

@@ -27,8 +27,8 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
     tiny = torch.tensor([60_000_000, 2, 40])
     for given, t, cause in (
             (number, threshold, rule), (number.double(), threshold / 2, rule), (number[:1], 0.25, rule),
-            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions: cut to whole numbers they give other "
-                                                         "shares."),
+            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions: cut to whole numbers, or with a "
+                                                         "floor at 1, they give other shares."),
             (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
             (large.float(), 1e-5, rule),
             (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), 1e-5, f"{rule} The sum of int32 counts may need more "
@@ -134,8 +134,8 @@ def test_the_default_power_is_three_quarters(student, rng):
     large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
     for given, cause in (
             (number, rule), (number[:1], rule), (number.double()[:3], rule),
-            (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers they give other "
-                                                         "chances."),
+            (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers, or with a "
+                                                         "floor at 1, they give other chances."),
             (large, f"{rule} Here counts and their sum need more than 32 bits."),
             (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), rule)):
         noise = expect(student.noise_distribution(given)).is_tensor(shape=tuple(given.shape), dtype=torch.float32)

@@ -44,3 +44,10 @@ def _(matrix, a, b, c):
     target = normalize(unit[b] - unit[a] + unit[c], dim=0)
     scores = unit.mv(target)
     return next(int(row) for row in scores.sort(descending=True, stable=True).indices if row not in (a, b, c))
+
+
+@alternative("01.analogy", "only-the-others")
+def _(matrix, a, b, c):
+    others = [row for row in range(len(matrix)) if row not in (a, b, c)]
+    unit = torch.nn.functional.normalize(matrix, dim=1)
+    return others[int((unit[others] @ (unit[b] - unit[a] + unit[c])).argmax())]

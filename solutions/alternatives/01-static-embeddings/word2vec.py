@@ -135,3 +135,17 @@ def _(word_vectors, output_vectors, contexts):
 def _(word_vectors, output_vectors, contexts):
     one_hot = torch.nn.functional.one_hot(contexts + 1, len(word_vectors) + 1)[:, :, 1:].sum(1).float()   # (B, V)
     return one_hot / one_hot.sum(1, keepdim=True) @ word_vectors @ output_vectors.T
+
+
+@alternative("01.cbow_scores", "mean-without-nan")
+def _(word_vectors, output_vectors, contexts):
+    rows = torch.where((contexts >= 0).unsqueeze(-1), word_vectors[contexts], math.nan)      # (B, S, D)
+    return rows.nanmean(dim=1) @ output_vectors.T
+
+
+@alternative("01.sgns_gradients", "autograd-on-copies")
+def _(center, context, negatives):
+    leaves = [part.detach().clone().requires_grad_() for part in (center, context, negatives)]
+    right, wrong = torch.einsum("bd,bd->b", leaves[0], leaves[1]), torch.einsum("bd,bkd->bk", leaves[0], leaves[2])
+    loss = (torch.nn.functional.softplus(-right) + torch.nn.functional.softplus(wrong).sum(1)).mean()
+    return torch.autograd.grad(loss, leaves)

@@ -121,6 +121,15 @@ def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries,
     assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
 
 
+def test_code_that_draws_by_chance_is_not_told_that_it_reads_memory(fresh_registries):
+    made = exercise("99.noise", function="noise", points=3)
+
+    @made.stage("size", points=3)
+    def test_the_size(student, rng):
+        expect(student.noise(torch.rand(3, generator=rng))).is_tensor(shape=(3,))
+    assert "draws by chance" in run(made, lambda table: torch.rand(3), "noise").stages[0].cause
+
+
 def test_what_was_returned_stays_as_it_was_when_the_function_is_called_again(fresh_registries):
     made, kept = exercise("99.twice", function="twice", points=3), torch.zeros(2)
 
