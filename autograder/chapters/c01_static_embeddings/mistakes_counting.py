@@ -77,13 +77,6 @@ def _(sentences, vocab_size, window):
                   lambda s, i: [j for j in range(max(0, i - window), min(len(s), i + window + 1)) if s[j] != s[i]])
 
 
-@mistake(COUNTS, "equal-sentences-once", caught_by="repeats", loses=1,
-         misconception="You count equal sentences once. A sentence that comes again counts again.")
-def _(sentences, vocab_size, window):
-    return _count([list(one) for one in dict.fromkeys(map(tuple, sentences))], vocab_size,
-                  lambda s, i: [j for j in range(max(0, i - window), min(len(s), i + window + 1)) if j != i])
-
-
 @mistake(COUNTS, "one-long-text", caught_by="sentences", loses=1,
          misconception="You join the sentences into one text, so the last words of one meet the first words of the "
                        "next.")
@@ -132,12 +125,6 @@ def _(num_words, window):
                        "away too much.")
 def _(num_words, window):
     return 2 * window * num_words - window * (window + 1)
-
-
-@mistake(PAIRS, "nothing-below-zero", caught_by="short", loses=1,
-         misconception="Your formula turns negative for short sentences, and you put 0 in its place. Two words still give two pairs.")
-def _(num_words, window):
-    return max(0, 2 * window * num_words - window * (window + 1))
 
 
 PPMI = "01.ppmi"
