@@ -45,6 +45,7 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
     cut = whole(rng, 2, 5)
     known = [word[:end] for end in range(1, cut + 1)] + ["##" + word[cut:end] for end in range(cut + 1, 11)] + ["##" + word[1:cut + 1]]
     ask_word(student, word, known, [word[:cut], "##" + word[cut:]], rule)
+    ask_word(student, "abc", ["ab", "a", "abc", "##c", "##bc"], ["abc"], rule)
 
 
 @wordpiece.stage("unknown", points=1)
