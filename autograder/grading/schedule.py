@@ -184,7 +184,7 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
 
 def _ready(workers: list[Worker]) -> list[Worker]:
     """Busy workers that have an answer, are dead, are silent for too long, or have grown too large."""
-    from autograder.sandbox.process import resident
+    from autograder.sandbox.tree import resident
 
     busy = [worker for worker in workers if worker.submission]
     while True:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.sandbox.limits import MIB
-from autograder.sandbox.process import Process, descendants
+from autograder.sandbox.process import Process
+from autograder.sandbox.tree import descendants
 
 SPARE = 160 * MIB           # data that cells may have loaded: matplotlib and the like take less
 SPARE_ADDRESSES = 400 * MIB     # the same in addresses, which libraries take more of

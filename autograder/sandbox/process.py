@@ -15,13 +15,14 @@ from pathlib import Path
 from autograder.sandbox import frames
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.tree import children, descendants, files_made, queued, tree_memory
 
 LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
 LATE = "it did not answer in time"
-WRITABLE = ("/tmp", "/dev/shm")      # inside, each a small file system in memory
 GRACE = 2.0                # seconds that a killed tree may take to disappear
+PATIENCE = 3               # times as much on the clock, for code that waits for a processor on a busy machine
 
 
 class Died(Exception):
@@ -54,7 +55,8 @@ class Process:
         self._stop = launch.stop
         self._next_look = 0.0
         self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
-        self.started = time.monotonic()
+        self.started = self._asked = time.monotonic()
+        self._queued: dict[int, float] = {}      # how long each process had waited for a processor when it was asked
         self.ready = False
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
         for fd in (self._read, self._write, self._errors):
@@ -83,7 +85,8 @@ class Process:
         self.ready = True
 
     def send(self, frame: bytes, deadline: float) -> None:
-        """Write a whole frame before `deadline` (time.monotonic)."""
+        """Write a whole frame before `deadline` (time.monotonic). What is read next is the answer to it."""
+        self._asked, self._queued = time.monotonic(), queued(self._tree())
         view = memoryview(frame)
         while view:
             self._wait(self._write, select.POLLOUT, deadline)
@@ -117,7 +120,7 @@ class Process:
         if self._child is None:
             return
         # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
-        inner = _children(self._child.pid)
+        inner = children(self._child.pid)
         watched = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
         for pid in [self._child.pid, *inner]:
             _signal(pid, os.kill)
@@ -160,7 +163,7 @@ class Process:
             if self.each_look is not None:
                 self.each_look()
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 and (left := left + self._kept_waiting(deadline)) <= 0:
                 raise self.die("time", LATE)
             found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
             if fd in found:
@@ -172,6 +175,14 @@ class Process:
                     poll.unregister(self._errors)
             elif found:
                 raise self._died_by_itself()
+
+    def _tree(self) -> list[int]:
+        return [self._child.pid, *descendants(self._child.pid)]
+
+    def _kept_waiting(self, deadline: float) -> float:
+        """Seconds since the last question that the tree was ready to run and had no processor: they are not its time."""
+        waited = [now - self._queued.get(pid, 0.0) for pid, now in queued(self._tree()).items()]
+        return min(max(waited, default=0.0), (PATIENCE - 1) * max(0.0, deadline - self._asked))
 
     def _look(self) -> None:
         """Look at the memory and the files of the tree, once in LOOK_EVERY seconds. Raises Died."""
@@ -204,68 +215,6 @@ class Process:
                 self._complaint = (self._complaint + piece.decode("utf-8", "replace"))[-4000:]
         except BlockingIOError:
             return
-
-
-def tree_memory(pid: int, suspicious: int) -> int:
-    """Bytes of memory in use by `pid` and all its descendants; 0 where /proc does not tell.
-
-    Resident sizes count a page once for each process that shares it, as forked ones do. Only if their sum is over
-    `suspicious` is the exact and slower proportional size read.
-    """
-    pids = [pid, *descendants(pid)]
-    total = sum(resident(one) for one in pids)
-    return total if total <= suspicious else sum(_proportional(one) for one in pids)
-
-
-def descendants(pid: int) -> list[int]:
-    """All processes below `pid`, as far as /proc tells."""
-    pids, found = [], [pid]
-    while found := [child for one in found for child in _children(one)]:
-        pids += found
-    return pids
-
-
-def files_made(pid: int) -> int:
-    """Files and folders in the sandbox's own places in memory; 0 where that cannot be told.
-
-    Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the kernel's memory.
-    """
-    return max((sum(_files_in(f"/proc/{child}/root", place) for place in WRITABLE) for child in _children(pid)), default=0)
-
-
-def _files_in(root: str, place: str) -> int:
-    try:
-        if os.stat(root + place).st_dev == os.stat(place).st_dev:
-            return 0            # not set up yet: it is the machine's own
-        found = os.statvfs(root + place)
-        return found.f_files - found.f_ffree
-    except OSError:
-        return 0
-
-
-def _children(pid: int) -> list[int]:
-    """The children of all threads of a process."""
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-        return [int(child) for task in tasks for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory in use by one process, shared pages included; 0 where /proc does not tell."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _proportional(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    except (OSError, ValueError, IndexError):
-        return resident(pid)
 
 
 def _exists(pid: int) -> bool:

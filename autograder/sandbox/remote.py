@@ -21,8 +21,9 @@ from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import MIB, Limits
-from autograder.sandbox.process import LATE, Died, Process, descendants
+from autograder.sandbox.process import LATE, Died, Process
 from autograder.sandbox.stage import stage
+from autograder.sandbox.tree import descendants
 
 WARM = ("torch",)        # imported before any student code is there
 INTERPRETING = ("torch", "autograder.checks.interpreting")

@@ -48,6 +48,24 @@ def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
         assert student.a() + student.b() == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor")
+def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own():
+    code = "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef hangs(): time.sleep(600)"
+    before, neighbour = os.sched_getaffinity(0), None
+    try:
+        os.sched_setaffinity(0, {min(before)})       # what is started from here shares one processor
+        neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        with open_student([Cell("a", code)], limits=QUICK, warm=()) as student:
+            assert student.works() == 1
+            with pytest.raises(StudentError, match="more than 1 seconds"):
+                student.hangs()
+    finally:
+        os.sched_setaffinity(0, before)
+        if neighbour:
+            neighbour.kill()
+            neighbour.wait()
+
+
 def test_after_too_many_deaths_nothing_more_is_started():
     with open_student([Cell("a", DEADLY)], limits=replace(QUICK, restarts=1), warm=()) as student:
         for _ in range(2):

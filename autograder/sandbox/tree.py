@@ -1,0 +1,82 @@
+"""What /proc tells of a sandbox's processes, from outside: their memory, their files, how long they waited for a processor.
+
+Where /proc is not there or does not tell, the answer is 0 or nothing: the limits that the kernel holds are in force all
+the same.
+"""
+import os
+from pathlib import Path
+
+WRITABLE = ("/tmp", "/dev/shm")      # inside, each a small file system in memory
+
+
+def tree_memory(pid: int, suspicious: int) -> int:
+    """Bytes of memory in use by `pid` and all its descendants; 0 where /proc does not tell.
+
+    Resident sizes count a page once for each process that shares it, as forked ones do. Only if their sum is over
+    `suspicious` is the exact and slower proportional size read.
+    """
+    pids = [pid, *descendants(pid)]
+    total = sum(resident(one) for one in pids)
+    return total if total <= suspicious else sum(_proportional(one) for one in pids)
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below `pid`, as far as /proc tells."""
+    pids, found = [], [pid]
+    while found := [child for one in found for child in children(one)]:
+        pids += found
+    return pids
+
+
+def files_made(pid: int) -> int:
+    """Files and folders in the sandbox's own places in memory; 0 where that cannot be told.
+
+    Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the kernel's memory.
+    """
+    return max((sum(_files_in(f"/proc/{child}/root", place) for place in WRITABLE) for child in children(pid)), default=0)
+
+
+def _files_in(root: str, place: str) -> int:
+    try:
+        if os.stat(root + place).st_dev == os.stat(place).st_dev:
+            return 0            # not set up yet: it is the machine's own
+        found = os.statvfs(root + place)
+        return found.f_files - found.f_ffree
+    except OSError:
+        return 0
+
+
+def children(pid: int) -> list[int]:
+    """The children of all threads of a process."""
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+        return [int(child) for task in tasks for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory in use by one process, shared pages included; 0 where /proc does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    except (OSError, ValueError, IndexError):
+        return resident(pid)
+
+
+def queued(pids: list[int]) -> dict[int, float]:
+    """Seconds that each process was ready to run and waited for a processor, since it began."""
+    found = {}
+    for pid in pids:
+        try:
+            found[pid] = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            continue
+    return found
