@@ -71,7 +71,7 @@ def test_every_glossary_entry_names_chapter_and_page():
     entries = re.split(r"\n\n(?=\S)", re.search(r"```\{glossary\}\n(.*?)```", text, re.S)[1].strip())
     assert len(entries) > 30
     for entry in entries:
-        found = re.search(r"Chapter (\d+):\s+\[\]\((\d+)-[\w-]+/([\w-]+)\.md\)", entry)
+        found = re.search(r"Chapter\s+(\d+):\s+\[\]\((\d+)-[\w-]+/([\w-]+)\.md\)", entry)
         assert found and int(found[1]) == int(found[2]), entry.split("\n")[0]
 
 
