@@ -29,7 +29,6 @@ import torch.distributed as dist
 from jaxtyping import Int
 from torch import Tensor
 
-from reference_impl.engine.loading import DTYPES, LoadingError, load
 from reference_impl.engine.model_runner import ModelRunner, Prepared
 from reference_impl.engine.paged_cache import Layout
 from reference_impl.engine.scheduler import Move, Step
@@ -217,6 +216,8 @@ def leave_signals_to_rank_0() -> None:
 
 def main() -> None:
     """A rank that `Ranks.start` started."""
+    from reference_impl.engine.loading import DTYPES, LoadingError, load    # an engine by itself needs no tokenizer
+
     settings = json.loads(sys.argv[1])
     leave_signals_to_rank_0()
     print("here", flush=True)

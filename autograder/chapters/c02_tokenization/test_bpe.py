@@ -189,6 +189,7 @@ def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng)
 @bpe_split.stage("again", points=1.5)
 def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
     rule = "After each join look at all neighbours again: a joined piece may be a part of a later merge."
+    ask_split(student, "bcd", [("c", "d"), ("b", "cd"), ("b", "c")], rule, ["bcd"])
     ask_split(student, "banking", [("i", "n"), ("a", "n"), ("in", "g"), ("an", "k"), ("b", "ank"), ("an", "king"), ("k", "ing")],
               rule, ["bank", "ing"])
     ask_split(student, "abcdefgh", [("a", "b"), ("c", "d"), ("e", "f"), ("ab", "cd"), ("g", "h"), ("abcd", "ef"), ("abcdef", "gh")],
