@@ -16,7 +16,7 @@
 #
 # Chapter 1 gave each word one row of a table. It has no row for *🏦*, for *unbanked*, for *moneylender*.
 # So which pieces of text should get the rows? In this notebook you write the four answers that today's models use.
-# At the end, your functions cut a real text as GPT-2 and BERT cut it, number for number.
+# At the end, your functions cut a real text as GPT-2 and BERT cut it, piece for piece.
 #
 # There are 10 exercises and 51 points. Plan about 165 minutes, in as many sittings as you like.
 #
@@ -75,7 +75,7 @@ def attempt(function, *arguments):
 # ---
 # # Part 1. Words and bytes
 #
-# Before any piece is learned, a text is cut into words, or into bytes. BERT does the first and loses the spelling; GPT-2 does the second and loses nothing.
+# Before any piece is learned, a text is cut into words, or into bytes. BERT does the first and loses spaces, capitals and accents; GPT-2 writes its words in bytes and loses nothing.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bert_words-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Cut a text as BERT does
@@ -281,7 +281,7 @@ for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["�
 # - **What it is for**: the vocabularies of GPT-2, LLaMA, Qwen and Mistral are lists made by this loop.
 # - **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7
 # - **Needs**: dictionaries, loops.
-# - **Paper**: Sennrich, Haddow and Birch (2016), section 3.2 and algorithm 1. Two things differ here: no sign marks the end of a word, and a tie has a rule.
+# - **Paper**: Sennrich, Haddow and Birch (2016), section 3.2 and algorithm 1. Two things differ here: no sign marks the end of a word, and a tie has a rule. (The book's page and the library `tokenizers` have another rule for ties; here the one below counts.)
 #
 # **The idea.** Each word is a row of pieces, at first its characters. Repeat: count every pair of neighbours in all words, join the most frequent pair wherever it stands, and write it down.
 #
@@ -412,7 +412,7 @@ if merges is not None:
 # - Two neighbours are joined only if exactly this pair is in the list. That their text can be made from another pair counts for nothing.
 # - A character that occurs in no merge stays in the answer as a piece of its own. Joined together, the pieces are always the word.
 # - An empty word gives an empty list. Without merges a word falls into its characters.
-# - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line.
+# - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line. Only the list above breaks this, with *king*, which its last line makes.
 #
 # **In**: `word`, any text without a limit on its characters; `merges`, a list of pairs of texts, earliest first. **Out**: a list of texts.
 #
@@ -430,7 +430,7 @@ if merges is not None:
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
 #
-# Neighbours in a street form alliances. The strongest *quarrel list* is obeyed first: each line names two houses that must move together.
+# Neighbours in a street move together by a list of orders. Each order names two households, and the earliest in the list is obeyed first.
 #
 # ```python
 # def move_together(street, orders):
@@ -483,7 +483,7 @@ for word in ("banking", "thanking", "king"):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "wordpiece-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. The longest piece first
 #
-# - **What it is for**: BERT, and most models that search by meaning, cut every word with these few lines.
+# - **What it is for**: BERT, and many models that search by meaning, cut every word with these few lines.
 # - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5
 # - **Needs**: slices of texts, sets.
 # - **Paper**: Devlin et al. (2019), `WordpieceTokenizer` in `tokenization.py` of its release.
@@ -507,7 +507,7 @@ for word in ("banking", "thanking", "king"):
 #
 # - If at some place no piece fits, the answer is `["[UNK]"]` for the whole word: no piece that was found before it stays.
 # - What was taken is never taken back.
-# - A word of more than 100 characters is `["[UNK]"]`, without a look at the vocabulary. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them.
+# - A word of more than 100 characters is `["[UNK]"]`, without a look at the vocabulary. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.)
 # - An empty word gives an empty list.
 # - `[UNK]` need not be in the vocabulary. No word begins with `##` or is a name in brackets, but the letters of a word may be of any script.
 #
@@ -577,13 +577,13 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "first_merge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Predict: which piece does WordPiece make first?
 #
-# - **What it is for**: the score that study notes quote for WordPiece. You will see what it loves, and why nobody's vocabulary looks like it.
+# - **What it is for**: the score that study notes quote for WordPiece. You will see what it loves, and why a vocabulary made by it would be of little use.
 # - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4
 # - **Needs**: exercise 3, fractions.
-# - **Paper**: Schuster and Nakajima (2012), section 3; the program was never published, the score is the literature's. BERT's own vocabulary was made by yet another one.
+# - **Paper**: Schuster and Nakajima (2012), section 3, asks for the pair that raises the likelihood of the text most. The program that made BERT's vocabulary was never published. The score below is what courses quote for it; it is not the likelihood itself, which also counts how often the pair stands.
 #
 # **The idea.** WordPiece begins as BPE does, with characters, but the characters of one word look like this: *bank* is `b`, `##a`, `##n`, `##k`. The first has no mark, all others have `##`.
-# It joins not the most frequent pair of neighbours but the one with the largest score:
+# By the quoted rule it joins not the most frequent pair of neighbours but the one with the largest score:
 #
 # $$\mathrm{score}(a, b) = \frac{\mathrm{count}(ab)}{\mathrm{count}(a) \cdot \mathrm{count}(b)}$$
 #
@@ -702,7 +702,7 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 # - An empty word has one cut, without pieces: an empty list.
 # - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties are asked only where the sums are exact.
 # - The numbers are natural logarithms, finite and at most 0. A piece may have exactly 0, probability 1. They need not add up to 1.
-# - Words have up to 200 characters: their probability is too small for a float, and trying every cut takes for ever.
+# - Words have up to 200 characters: their probability may be too small for a float, and trying every cut takes for ever.
 #
 # **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, perhaps without entries. **Out**: a list of texts, or `None`.
 #
@@ -756,7 +756,7 @@ def best_cut(word: str, log_prob: dict[str, float]) -> list[str] | None:
 check(best_cut)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "best_cut-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The five pieces of the page. Make *bank* a little more likely, 1/4 say, and run the cell again: which piece falls?
+# The five pieces of the page. Make *bank* more likely, 1/2 say, and run the cell again: which cut is best then? (At 1/4 the two cuts are equally likely.)
 
 # %% nbgrader={"grade": false, "grade_id": "look-best_cut", "locked": true, "schema_version": 3, "solution": false, "task": false}
 PIECES = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
@@ -768,7 +768,7 @@ if cut is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "expected_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. How often is each piece used?
 #
-# - **What it is for**: the E step of Unigram's training. Pieces that are hardly ever used are thrown out, until the vocabulary is small enough.
+# - **What it is for**: the E step of Unigram's training. From these numbers come the new probabilities; then the pieces that the text would miss least are thrown out, until the vocabulary is small enough.
 # - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
 # - **Needs**: exercise 7, $\log(e^x + e^y)$.
 # - **Paper**: Kudo (2018), section 3.2.
@@ -853,7 +853,7 @@ def expected_counts(word: str, log_prob: dict[str, float]) -> Float[Tensor, "P"]
 check(expected_counts)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "expected_counts-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# If a piece is never expected, training throws it out. Which of the five would go first?
+# A piece that is hardly ever expected gets a small probability, and is expected even less in the next round. Which of the five is expected least?
 
 # %% nbgrader={"grade": false, "grade_id": "look-expected_counts", "locked": true, "schema_version": 3, "solution": false, "task": false}
 expected = attempt(expected_counts, "banks", LOG_PROB)
@@ -1005,7 +1005,7 @@ if filled is not None:
 # Nothing to write here. Run the cells and watch; all of it takes seconds.
 #
 # GPT-2's published tokenizer is 50,000 merges and a number for each piece.
-# Your `byte_table` writes a text in its characters, your `bpe_split` cuts, your `byte_decode` brings the text back.
+# The course's `split` finds the words, by GPT-2's published expression. Your `byte_table` writes them in its characters, your `bpe_split` cuts, your `byte_decode` brings the text back.
 # Beside your numbers stand those of `tiktoken`, the program that GPT-2's makers use.
 
 # %% nbgrader={"grade": false, "grade_id": "real-gpt2", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -1096,5 +1096,5 @@ if ready(train_bpe, needs=["kjv"]):
     print(f"{same} of your 60 pieces are the library's too")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your lines and the published programs agree, because there is nothing more in them than what you wrote: a list, a rule for what comes first, a rule for what is unknown.
+# Your lines and the published programs cut alike, because apart from that expression there is nothing more in them than what you wrote: a list, a rule for what comes first, a rule for what is unknown.
 # What they do not share is the list itself. It was learned from somebody's text, and every model that uses it sees the world through that text's frequent words.

@@ -1,13 +1,14 @@
 """Training WordPiece: join the pair whose parts belong together most, not the pair that is most frequent.
 
 Schuster and Nakajima 2012, "Japanese and Korean Voice Search", section 3.1: add the unit that raises the likelihood of
-the training text the most. For a text scored by its single symbols, joining a and b raises it the more, the larger
+the training text the most. The literature after it quotes
 
     score(a, b) = count(ab) / (count(a) count(b))
 
-is: how much more often they stand side by side than chance would put them there. (Pointwise mutual information of
-chapter 1, up to a constant.) BPE asks for count(ab) alone. "q" + "u" is a WordPiece merge early and a BPE merge late,
-because "q" is rare but never without "u".
+how much more often they stand side by side than chance would put them there. (Pointwise mutual information of
+chapter 1, up to a constant.) That is not the likelihood itself: with N symbols, each drawn by its frequency, joining a
+rare pair gains about count(ab) (log(N score) - 1), and the score drops count(ab). BPE asks for count(ab) alone.
+"q" + "u" is a WordPiece merge early and a BPE merge late, because "q" is rare but never without "u".
 
 But:
 - BERT's vocabulary was made by a program that was never published. This score is what the literature gives for it.
