@@ -94,8 +94,10 @@ def test_electra_and_the_masked_language_model_spent_the_same_number_of_operatio
 @pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
 def test_a_record_names_its_seed_its_versions_and_the_machine_with_its_load(name: str):
     found = record(name)
-    assert "load" in found["machine"] and found["versions"]["torch"]
-    assert "seed" in found or "seed" in found["settings"]
+    assert "load" in found["machine"] and found["versions"]["python"]
+    if name != "vocabularies":      # which counts, without torch, and draws nothing
+        assert found["versions"]["torch"]
+        assert "seed" in found or "seed" in found["settings"]
 
 
 def test_every_script_explains_itself_and_trains_nothing_when_asked_for_help():
