@@ -56,7 +56,7 @@ def _(word, log_prob):
     return pieces
 
 
-@mistake(CUT, "fewest-pieces", caught_by="sum", loses=3,
+@mistake(CUT, "fewest-pieces", caught_by="sum", loses=4,
          misconception="You take the cut with the fewest pieces. The sum of the logarithms decides.")
 def _(word, log_prob):
     return _best(word, log_prob, add=lambda best, score: best - 1)

@@ -152,6 +152,7 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
     rule = "With one merge the two neighbours that it names become one piece; every other character stays a piece of its own."
     ask_split(student, "bank", [("a", "n")], rule, ["b", "an", "k"])
     ask_split(student, "nab", [("a", "n")], "A pair is joined only in its own order: a and then n, not n and then a.", ["n", "a", "b"])
+    ask_split(student, "be\u0301", [("a", "n")], "The characters are those of the word: none are composed.", ["b", "e", "\u0301"])
     ask_split(student, "bank", [], "Without merges a word falls into its characters.", ["b", "a", "n", "k"])
     ask_split(student, "", [("a", "b"), ("ab", "c")], "An empty word has no pieces: the answer is an empty list.", [])
     ask_split(student, "k", [("a", "n"), ("an", "k")], "A word of one character is one piece.", ["k"])

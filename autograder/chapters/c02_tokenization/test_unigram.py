@@ -70,6 +70,7 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
     ask_cut(student, "abcd", logs({"ab": 0.4, "cd": 0.02, "abc": 0.01, "d": 0.9, "c": 0.1}), ["ab", "c", "d"], rule)
     ask_cut(student, "abcd", logs({"ab": 0.9, "cd": 0.001, "a": 0.1, "bcd": 0.2}), ["a", "bcd"],
             f"{rule} The best cut of a beginning need not be a part of the best cut of the word.")
+    ask_cut(student, "ab", {"a": -1.0, "b": -1.0, "ab": -2.0000001}, ["a", "b"], "Sums are compared as they are, and not rounded.")
     ask_cut(student, "abab", {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0}, ["a", "b", "a", "b"],
             "A logarithm of exactly 0 is probability 1, and as good a piece as any.")
     for _ in range(3):
@@ -106,6 +107,8 @@ def test_of_equals_the_longest_last_piece_wins(student):
     ask_cut(student, "ab", {"a": -0.5, "b": -0.5, "ab": -1.0}, ["ab"], rule)
     ask_cut(student, "abcd", {"a": -1.0, "b": -1.0, "c": -1.0, "d": -1.0, "ab": -2.0, "cd": -2.0, "bc": -2.0, "abc": -3.0}, ["ab", "cd"], rule)
     ask_cut(student, "aaaaa", {"a": -1.0, "aa": -2.0, "aaa": -3.0}, ["aa", "aaa"], rule)
+    ask_cut(student, "abcde", {"abc": -2.0, "de": -1.0, "a": -1.0, "b": -1.0, "cde": -1.0}, ["a", "b", "cde"],
+            f"{rule} Their number decides nothing.")
     ask_cut(student, "abcx", {"a": -1.0, "bc": -1.0, "ab": -1.0, "c": -1.0, "x": -1.0}, ["a", "bc", "x"], rule)
 
 

@@ -57,6 +57,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     ask_word(student, "bankse", vocabulary[1:], ["[UNK]"], f"{rule} [UNK] need not be in the vocabulary.")
     ask_word(student, "kings", vocabulary, ["[UNK]"], "A marked piece does not fit at the beginning of a word.")
     ask_word(student, "bankban", vocabulary, ["[UNK]"], "A piece without a mark does not fit inside a word.")
+    ask_word(student, "ab", ["a", "###b"], ["[UNK]"], "Behind the first two signs begins the text of a piece: ###b goes on with #b.")
     ask_word(student, "bank", [], ["[UNK]"], "With an empty vocabulary every word is unknown.")
     ask_word(student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown.")
     word = shuffled(rng, "bankriveto")

@@ -56,6 +56,7 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
     ask_words(student, "\u2460sh x\u00b2 \u00f8re \u0142 \u00e6", ["\u2460sh", "x\u00b2", "\u00f8re", "\u0142", "\u00e6"], only)
     ask_words(student, "\ud55c", ["\u1112\u1161\u11ab"], "What NFD took apart stays apart: a Korean syllable stays in its letters.")
     ask_words(student, "\u0928\u0940 \u0c15", ["\u0928\u0940", "\u0c15"], "Marks that take room (category Mc) stay: only Mn goes.")
+    ask_words(student, "\u0e01\u0e34\u0e19", ["\u0e01\u0e19"], "Ask a mark for its category, Mn: some marks have the combining class 0.")
     ask_words(student, "a\u2260b \u2260", ["a", "=", "b", "="], "A sign is judged after its marks are gone: it is an = then.")
     letters = shuffled(rng, "\u00e1\u00e8\u00ee\u00f5\u00fc\u00e7\u00f1")
     plain = dict(zip("\u00e1\u00e8\u00ee\u00f5\u00fc\u00e7\u00f1", "aeioucn"))
@@ -141,6 +142,8 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
     rule = "The characters of the tokens are looked up in the table, and the bytes are read as UTF-8."
     ask_text(student, b"We sat on the bank", [2, 6, 9, 13], rule)
     ask_text(student, b"bank", [], "One token is a text.")
+    ask_text(student, b"\xef\xbb\xbfbank\r\nriver\rbank", [3, 8],
+             "Every byte is kept: no mark at the beginning is taken off, and no end of a line is rewritten.")
     ask_text(student, b" two  spaces\n\tand\x00control\x7f signs \xc2\xad", [4, 5, 12], "Every byte has its character, not only the space.")
     expect(student.byte_decode([])).equals("", cause="Without tokens the text is empty.")
     expect(student.byte_decode(["", "a", ""])).equals("a", cause="A token may be empty.")
