@@ -49,7 +49,8 @@ def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor")
-def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own():
+def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own(monkeypatch):
+    monkeypatch.setattr("autograder.sandbox.process.PATIENCE", 120)      # however busy this machine is
     code = "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef hangs(): time.sleep(600)"
     before, neighbour = os.sched_getaffinity(0), None
     try:
