@@ -216,7 +216,7 @@ def leave_signals_to_rank_0() -> None:
 
 def main() -> None:
     """A rank that `Ranks.start` started."""
-    from reference_impl.engine.loading import DTYPES, LoadingError, load    # an engine by itself needs no tokenizer
+    from reference_impl.engine.loading import DTYPES, LoadingError, load  # an engine by itself needs no tokenizer
 
     settings = json.loads(sys.argv[1])
     leave_signals_to_rank_0()
