@@ -50,8 +50,8 @@ def install() -> list[str]:
         names = ("Bool", "Float", "Int", "Shaped", "UInt8", "Num", "Integer")
         _module("jaxtyping", **{name: _AnyShape(name, (), {}) for name in names})
     if "regex" in missing:
-        _module("regex", compile=Missing("regex"), escape=Missing("regex"), match=Missing("regex"), Pattern=Missing,
-                error=type("error", (Exception,), {}))
+        _module("regex", compile=Missing("regex"), escape=Missing("regex"), match=Missing("regex"),
+                Pattern=Missing, Match=Missing, error=type("error", (Exception,), {}))
     if "safetensors" in missing:
         _module("safetensors", SafetensorError=type("SafetensorError", (Exception,), {}))
         _module("safetensors.torch", load_file=Missing("safetensors"), save_file=Missing("safetensors"))
