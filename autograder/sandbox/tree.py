@@ -38,12 +38,18 @@ def files_made(pid: int) -> int:
 
 def _files_in(root: str, place: str) -> int:
     try:
-        if os.stat(root + place).st_dev == os.stat(place).st_dev:
+        folder = os.open(root + place, os.O_PATH | os.O_DIRECTORY)     # once: the root changes while a sandbox is set up
+    except OSError:
+        return 0
+    try:
+        if os.fstat(folder).st_dev == os.stat(place).st_dev:
             return 0            # not set up yet: it is the machine's own
-        found = os.statvfs(root + place)
+        found = os.fstatvfs(folder)
         return found.f_files - found.f_ffree
     except OSError:
         return 0
+    finally:
+        os.close(folder)
 
 
 def children(pid: int) -> list[int]:
