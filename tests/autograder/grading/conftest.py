@@ -48,6 +48,72 @@ def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
             for path in sorted(folder.rglob("*")) if path.is_file() and path.relative_to(folder).parts[0] not in left_out}
 
 
+@pytest.fixture(scope="package")
+def graded(tmp_path_factory) -> Graded:
+    """The whole sample class, graded in the sandbox with two jobs."""
+    folder = tmp_path_factory.mktemp("class")
+    root, canary, visitors = folder / "course", folder / "canary", []
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=accept_all, args=(listener, visitors), daemon=True).start()
+    submitted = make_sample_class(folder / "sample", traps={
+        "listener": str(listener.getsockname()[1]), "canary": str(canary), "course": str(root)})
+    assignment = load_assignment("01")
+    prepare_course_root(root, assignment)
+    # Hidden inputs are drawn from it: with a fixed one, every run of the tests asks the same.
+    (root / SECRET_FILE).write_bytes(b"the sample class's fixed secret.")
+    (root / SECRET_FILE).chmod(0o600)
+    before = fingerprints(root, "verdicts", ".course-secret")
+    batch = grade_all(find_submissions(submitted, assignment.name).submissions, assignment, root, jobs=2)
+    after = fingerprints(root, "verdicts", ".course-secret")
+    summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
+    yield Graded(folder, root, submitted, assignment, json.loads((folder / "sample" / "expected.json").read_text()), batch,
+                 summary, canary, visitors, before, after)
+    listener.close()
+
+
+def accept_all(listener: socket.socket, visitors: list) -> None:
+    """Write down whoever connects, until the listener closes."""
+    while True:
+        try:
+            connection, address = listener.accept()
+        except OSError:
+            return
+        visitors.append(address)
+        connection.close()
+
+
+STAND_IN = "90-stand-in"
+SOLUTIONS = '''\
+# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Stand-in
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "double-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. Double a number
+
+# %% nbgrader={"grade": false, "grade_id": "double", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def double(x):
+    ### BEGIN SOLUTION
+    return x + x
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "double-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+double
+'''
+
+
+def declare_stand_in() -> None:
+    """One cheap exercise, for tests that need a class and not a chapter."""
+    double = exercise("90.double", function="double", points=3)
+
+    @double.stage("three", points=1)
+    def test_three_becomes_six(student):
+        expect(student.double(3)).equals(6, cause="It does not double.")
+
+    @double.stage("negative", points=2)
+    def test_minus_one_becomes_minus_two(student):
+        expect(student.double(-1)).equals(-2, cause="It does not double a negative number.")
+
+
 @pytest.fixture(scope="session")
 def stand_in_folder(tmp_path_factory) -> Path:
     """The solutions and the exercises with the stand-in beside the real ones."""
