@@ -3,8 +3,8 @@
     python bench/in_page.py [--runs 5]        needs Chromium; a minute
 
 Both go on from the same prompts by 100 greedy tokens with a cache of keys and values; the page from a file on disk, in
-a worker, weights in float16 expanded to float32. A run is paired: first one, then the other. Writes
-bench/results/in_page.json.
+a worker, weights in float16 expanded to float32. A run is paired: first one, then the other. The second row holds the
+page's rate against the 50 tokens a second that are promised. Writes bench/results/in_page.json.
 """
 import argparse
 import os
@@ -76,11 +76,13 @@ def main() -> int:
                 same.append(in_page == by_torch)
         version = browser.version
         browser.close()
-    row = compare("the 0.94M GPT writing in a page", "torch, one thread", "tokens/s", ours, theirs)
-    save("in_page", [row], versions=("torch", "playwright"), browser=f"Chromium {version}", tokens=TOKENS,
+    what = "the 0.94M GPT writing in a page"
+    rows = [compare(what, "torch, one thread", "tokens/s", ours, theirs),
+            compare(what, f"{MUST} tokens/s", "tokens/s", ours, [MUST] * runs, must=1.0)]
+    save("in_page", rows, versions=("torch", "playwright"), browser=f"Chromium {version}", tokens=TOKENS,
          tokens_per_second={"page": [round(rate) for rate in ours], "torch": [round(rate) for rate in theirs]},
-         must_tokens_per_second=MUST, same_tokens_as_torch=f"{sum(same)} of {len(same)} runs")
-    return 0 if min(ours) >= MUST else 1
+         same_tokens_as_torch=f"{sum(same)} of {len(same)} runs")
+    return 0 if rows[1]["median"] >= 1 else 1
 
 
 if __name__ == "__main__":

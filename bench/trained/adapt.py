@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from gpt import BLOCK, CONFIG, batches_of, bits_per_byte, load_trained  # noqa: E402
+from gpt import CONFIG, CONTEXT, batches_of, bits_per_byte, load_trained  # noqa: E402
 from gpt import NAME as GPT_NAME
 from record import save  # noqa: E402
 from texts import as_tokens, definitions, losses_of_first_steps, scripture, split  # noqa: E402
@@ -74,7 +74,7 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
     held = as_tokens(tokenizer, held_out)
     if every == 1:
         return {"bits_per_byte": round(bits_per_byte(model, held, len(held_out.encode())), 4)}
-    rows = cut_chunks(held, BLOCK)[::every]
+    rows = cut_chunks(held, CONTEXT)[::every]
     with torch.no_grad():
         return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "chunks": len(rows)}
 

@@ -32,8 +32,8 @@ from reference_impl.objectives.causal_lm import causal_lm, chunk_batch, cut_chun
 from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
-NAME, VOCAB_SIZE, BLOCK, BATCH = "gpt_kjv", 1024, 128, 16
-CONFIG = GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=4, num_heads=4, max_position_embeddings=BLOCK,
+NAME, VOCAB_SIZE, CONTEXT, BATCH = "gpt_kjv", 1024, 128, 16
+CONFIG = GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=4, num_heads=4, max_position_embeddings=CONTEXT,
                    dropout=0.0)
 PROMPTS = ("And the king said unto", "In the beginning", "The river")
 
@@ -42,15 +42,15 @@ def batches_of(tokens: Tensor, seed: int = 0):
     """Random stretches of the text; batch i is a function of i and the seed alone."""
     def batch(index: int) -> dict[str, Tensor]:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
-        starts = torch.randint(len(tokens) - BLOCK, (BATCH,), generator=generator)
-        return chunk_batch(tokens[starts[:, None] + torch.arange(BLOCK + 1)])
+        starts = torch.randint(len(tokens) - CONTEXT, (BATCH,), generator=generator)
+        return chunk_batch(tokens[starts[:, None] + torch.arange(CONTEXT + 1)])
     return batch
 
 
 @torch.no_grad()
 def bits_per_byte(model: nn.Module, tokens: Tensor, num_bytes: int) -> float:
-    """The loss over a text of so many bytes, cut into blocks; every block starts without context."""
-    terms = [causal_lm(model, chunk_batch(rows)) for rows in cut_chunks(tokens, BLOCK).split(64)]
+    """The loss over a text of so many bytes, cut into chunks; every chunk starts without context."""
+    terms = [causal_lm(model, chunk_batch(rows)) for rows in cut_chunks(tokens, CONTEXT).split(64)]
     nats = sum(float(t.total) for t in terms) / sum(t.count for t in terms)  # per token
     return nats / math.log(2) * len(tokens) / num_bytes
 
@@ -78,14 +78,14 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Bits a byte over the held-out text, or with `every` nats a token over each so-manieth of its blocks."""
+    """Bits a byte over the held-out text, or with `every` nats a token over each so-manieth of its chunks."""
     _, held_out = split(scripture())
     held = as_tokens(tokenizer, held_out)
     if every == 1:
         return {"bits_per_byte": round(bits_per_byte(model, held, len(held_out.encode())), 4)}
-    rows = cut_chunks(held, BLOCK)[::every]
+    rows = cut_chunks(held, CONTEXT)[::every]
     with torch.no_grad():
-        return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "blocks": len(rows)}
+        return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "chunks": len(rows)}
 
 
 def samples(model: GPT, tokenizer: ByteLevelBPE, temperature: float) -> list[str]:

@@ -2,8 +2,8 @@
 
     python bench/trained/sentiment.py [--epochs 1]        about six minutes on one core
 
-A snippet is positive if its mean rating is above zero. Neighbours in the file come from one review, so whole blocks of
-50 are held out, every fifth. All three ways see the same snippets:
+A snippet is positive if its mean rating is above zero. Neighbours in the file come from one review, so 50
+neighbours are held out together, every fifth time. All three ways see the same snippets:
 
 - naive Bayes over counts of words;
 - logistic regression over the means of MiniLM's token vectors, its strength chosen within what is trained on;
@@ -37,7 +37,7 @@ from reference_impl.objectives.task_losses import sequence_classification  # noq
 from reference_impl.training.fine_tuning import FineTuningConfig, epoch_batches, fine_tuning_groups  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
-LENGTH, BATCH, BLOCK = 48, 16, 50
+LENGTH, BATCH, NEIGHBOURS = 48, 16, 50
 RATES = FineTuningConfig(learning_rate=1e-4, layer_decay=0.8, head_scale=10.0, weight_decay=0.01)
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     snippets, tokenizer = corpora.load("sentiment"), corpora.load("bert_tokenizer")
     texts = [snippet.text for snippet in snippets]
     labels = torch.tensor([int(snippet.rating > 0) for snippet in snippets])
-    held = torch.arange(len(snippets)) // BLOCK % 5 == 2
+    held = torch.arange(len(snippets)) // NEIGHBOURS % 5 == 2
     rows = [tokenizer.encode(text, max_length=LENGTH, specials_in_text=False).ids for text in texts]
     parts = {name: which.nonzero().flatten().tolist() for name, which in (("train", ~held), ("held", held))}
     data = {name: batches([rows[i] for i in part], labels[part], BATCH) for name, part in parts.items()}

@@ -21,7 +21,8 @@ import tempfile
 from pathlib import Path
 
 LIBRARIES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "numpy", "torch", "torch._dynamo", "torch.utils.flop_counter",
-             "scipy.sparse.linalg", "safetensors.torch", "myst_nb", "nbformat", "jaxtyping")
+             "scipy.sparse.linalg", "safetensors.torch", "myst_nb", "nbformat", "jaxtyping", "matplotlib.pyplot",
+             "matplotlib.backends.backend_svg")
 POSSIBLE = sys.platform == "linux"  # elsewhere a fork after loading such libraries is not safe
 
 
@@ -110,6 +111,7 @@ def _nursery(address):
     import importlib
     import time
     os.environ.pop("JPY_PARENT_PID", None)  # its kernels have another parent: this process
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before matplotlib is loaded
     for name in LIBRARIES:
         importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)

@@ -38,7 +38,8 @@ FIGURE = re.compile(
     r"|\b(?:comes?|came|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
     r"|\b(?:rises?|rising|falls?|falling|grows?|shrinks?|doubles|doubling)\b", re.I)
 SUPPORTED = re.compile(r"\{glue(?::\w+)?\}`|\{counted\}`|\{cite(?::\w+)?\}`|\{\u2026\}")
-SENTENCE = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[\"'(*$]*[A-Z$*\"(])")
+SENTENCE = re.compile(r"(?<=[.!?])(?<!\bet al\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bcf\.)(?<!\bvs\.)"
+                      r"[\"')*]*\s+(?=[\"'(*$`{]*[\w$])")  # some begin lower-case ("word2vec ..."), or with a role or code
 ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 
 

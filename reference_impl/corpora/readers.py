@@ -51,7 +51,7 @@ def load(name: str) -> Any:
     "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
     Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and "smollm2" a Llama, both in
     evaluation mode; "cmudict" list[Pronunciation], a word once for each way to say it; "sentiment"
-    list[RatedSnippet], neighbours often of one review, so hold out whole blocks; "python_library"
+    list[RatedSnippet], neighbours often of one review, so hold out neighbours together; "python_library"
     dict[str, str] from file to text.
     """
     item = entry(name)

@@ -42,6 +42,11 @@ def test_a_kernel_runs_in_its_page_s_folder_with_the_builder_s_environment(nurse
     assert run(nursery, tmp_path, "import os; print(os.getcwd(), os.environ['W2S_BOOK'])") == [f"{tmp_path} 1"]
 
 
+def test_a_kernel_draws_into_its_page_as_one_that_starts_cold_does(nursery, tmp_path):
+    draw = "import sys\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\nplt.figure()\nprint(plt.get_backend())"
+    assert run(nursery, tmp_path, draw) == ["True\nmodule://matplotlib_inline.backend_inline"]
+
+
 def test_a_value_of_one_page_is_not_seen_by_the_next_and_random_numbers_start_anew(nursery, tmp_path):
     draw = "import torch; print(torch.rand(1).item(), hasattr(torch, 'left'))\ntorch.left = 1"
     assert run(nursery, tmp_path, draw) == run(nursery, tmp_path, draw)

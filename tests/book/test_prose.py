@@ -48,6 +48,16 @@ def test_a_computed_value_or_a_source_covers_its_own_sentence(support):
     assert len(found(f"Here is {support}. The score is 3.")) == 1
 
 
+@pytest.mark.parametrize("begins", ["word2vec scores 7.", "`svd` has 7 columns.", "7 pairs are missing.", "iPhones sold 7 times."])
+def test_a_sentence_may_begin_with_a_lower_case_word_code_or_a_number_and_needs_its_own_support(begins):
+    (finding,) = found(f"The list is {{cite}}`hill2015`. {begins}")
+    assert finding.endswith("above the paragraph") and repr(begins)[1:-1] in finding
+
+
+def test_an_abbreviation_inside_a_sentence_does_not_end_it():
+    assert found("The scores of Hill et al. are 3 higher {cite}`hill2015`.") == []
+
+
 def test_what_the_page_chooses_is_declared_above_the_paragraph():
     assert found("% given\nTake 3 words. Then 4 more.") == []
     assert len(found("% given: Take\nTake 3 words. Then 4 more.")) == 1
