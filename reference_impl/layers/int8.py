@@ -37,20 +37,23 @@ class Int8Linear(nn.Module):
         self.out_features, self.in_features = weight.shape
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
-        self.register_buffer("ones", torch.ones(self.out_features, dtype=torch.bfloat16), persistent=False)
+        whole = self.out_features // OUTPUTS * OUTPUTS
+        self.register_buffer("readable", weight[:whole], persistent=False)
+        self.register_buffer("readable_scale", scale[:whole], persistent=False)
+        self.register_buffer("ones", torch.ones(whole, dtype=torch.bfloat16), persistent=False)
         self.bias = bias
 
     def forward(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
         """In the dtype of x. Scales are multiplied in after the product, so that they keep their precision."""
-        rows = x.reshape(-1, self.in_features)
-        if len(rows) > FEW or self.in_features % INPUTS:
+        few = x.numel() <= FEW * self.in_features
+        if not few or self.in_features % INPUTS:
             return linear(x, self._multiplied_out(0).to(x.dtype), self.bias)
-        whole = self.out_features // OUTPUTS * OUTPUTS
-        y = torch._weight_int8pack_mm(rows.bfloat16().contiguous(), self.weight[:whole], self.ones[:whole]).float()
-        y = (y * self.scale[:whole]).to(x.dtype)
-        if whole < self.out_features:
-            y = torch.cat([y, linear(rows, self._multiplied_out(whole).to(x.dtype))], -1)
-        y = y.view(*x.shape[:-1], self.out_features)
+        rows = x.reshape(-1, self.in_features).to(torch.bfloat16)
+        y = torch._weight_int8pack_mm(rows, self.readable, self.ones) * self.readable_scale     # promoted to float32
+        if len(self.readable) < self.out_features:
+            rest = self._multiplied_out(len(self.readable))
+            y = torch.cat([y, linear(x.reshape(-1, self.in_features).to(rest.dtype), rest)], -1)
+        y = y.view(*x.shape[:-1], self.out_features).to(x.dtype)
         return y if self.bias is None else y + self.bias
 
     def _multiplied_out(self, first: int) -> Float[Tensor, "R I"]:
