@@ -675,7 +675,7 @@ check(sgns_loss)
 #
 # A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
 #
-# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. Leave the three inputs as they were, their `requires_grad` and `grad` too. Scores may be a few hundred; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
+# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores may be a few hundred; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #

@@ -29,13 +29,16 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
     Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says anything. Another
     exception means that the test is broken, and is reported as such. Each function is shown twice, in an order drawn
     from `rng`, so that a test that counts its calls, or that rejects everything, gains nothing; nor does one that
-    decides without calling what it is shown. `cause` is for a wrong function that gets through.
+    decides without calling what it is shown. A wrong one comes first, if there is one: a test that keeps what it saw
+    first, and takes it for right, accepts it. `cause` is for a wrong function that gets through.
 
     probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
     the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
-    verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in torch.randperm(len(shown), generator=rng).tolist()]
+    order = torch.randperm(len(shown), generator=rng).tolist()
+    order.sort(key=next((i for i in order if not shown[i][1]), order[0]).__ne__)     # stable: one comes first, no other moves
+    verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in order]
     if not all(called for _, _, called, _ in verdicts):
         raise CheckFailed(NEVER)
     rejected = [complaint for _, is_right, _, complaint in verdicts if is_right and complaint]

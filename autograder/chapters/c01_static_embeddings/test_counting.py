@@ -41,6 +41,11 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
             by_positions(sentence, size, window)[middle],
             cause="Every word from 1 to `window` steps away should count exactly 1, near or far; words further away should "
                   "count 0.")
+    longer = [0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    table = expect(student.window_counts([longer], 3, 5)).is_tensor(shape=(3, 3), dtype=torch.float32)
+    expect(table[[1, 2], [2, 1]], "The cells of two words 4 steps apart", f"the sentence {longer}, 3 words, window 5").equals(
+        torch.ones(2), cause="The window is counted in words of the sentence. How many words the vocabulary has does not limit it: "
+                             "a sentence can be longer.")
 
 
 @window_counts.stage("ends", points=1)

@@ -181,6 +181,12 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
             ({"a": 30e-4, "b": 1e-4, "c": 2e-4, "near": 50e-4, "answer": 1e-5, "rest": 1e-4}, "rows of a length down to 1e-5",
              "Rows of a tiny length should get length 1 too: a floor or a number added to a length must be far smaller.")):
         ask_analogy(student, scaled(rng, lengths), cause, given)
+    basis = torch.linalg.qr(normal(rng, 14, 14))[0]
+    target = unit((basis[1] - basis[0] + basis[2])[None])[0]
+    others, best = unit(0.7 * target + 0.7 * basis[3:11]), unit(0.705 * target[None] + 0.7 * basis[11:12])
+    ask_analogy(student, shuffled(rng, torch.cat([basis[:3], 1e-5 * best, others])),
+                "A row of length 0.00001 should get length 1 too. What is added to a length, or put under it, must be far smaller, or "
+                "the row stays too short to win narrowly.", "a best row of length 0.00001 whose score is 0.3 % above the others'")
     for aside in (0.62, 0.7, 0.83, 0.95):
         basis = torch.linalg.qr(normal(rng, 14, 14))[0]
         target = unit((basis[1] - basis[0] + basis[2])[None])[0]

@@ -157,6 +157,12 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
     ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
+    divided = "Equal fractions are equal: divide once, by the product. Dividing by one count and then by the other rounds twice."
+    for more in ("a", "zb"):            # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)
+        ask_first(student, ["ab", more, "cd", "zd", "z"], [3, 2, 1, 4, 40], divided, {"ab": 0.2})
+    for count in (3_000, 30_000):
+        ask_first(student, ["ab", "cd"], [count, count - 1], "Only equal scores are a tie. Nearly equal ones are not: the larger wins, "
+                                                             "however little larger it is.", {"cd": 1 / (count - 1)})
     ask_first(student, ["a"], [3], "Without a pair the answer is an empty dictionary.", {})
     ask_first(student, [], [], "Without words the answer is an empty dictionary.", {})
     ask_first(student, ["a", "b", "ab"], [3, 1, 1], "A word of one character has no pair.", {"ab": 0.25})

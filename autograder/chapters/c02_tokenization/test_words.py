@@ -44,6 +44,8 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     ask_words(student, "bank\u060cx\u3002", ["bank", "\u060c", "x", "\u3002"], others)
     ask_words(student, "5\u20ac 3\u00a9b 2\u00b0 \u2192x", ["5\u20ac", "3\u00a9b", "2\u00b0", "\u2192x"],
               "Symbols outside ASCII, such as the euro, are no punctuation and stay in their word.")
+    ask_words(student, "a\u2e80b \u31c0x \u2e81", ["a\u2e80b", "\u31c0x", "\u2e81"],
+              "Radicals and strokes are symbols and in none of CJK_BLOCKS, whatever their name says: they stay in their word.")
 
 
 @bert_words.stage("accents", points=1)
