@@ -124,6 +124,7 @@ def encoding_rows(text: str) -> Iterator[Row]:
     yield f"{name}, cold", "tokenizers", cold, lambda: library.encode(text), 2.0, None
     yield (f"{name}, cold", "tokenizers, encode_batch_fast (no places)", cold,
            lambda: library.encode_batch_fast([text]), 2.0, None)
+    yield f"{name}, cold", "the regex package, which only finds the words", cold, lambda: model.pattern.findall(text), None, None
     yield f"{name}, cold", "tiktoken", cold, lambda: their_tiktoken.encode_ordinary(text), None, 0.3
     yield f"{name}, warm", "tiktoken", warm, lambda: their_tiktoken.encode_ordinary(text), None, 0.3
     yield (f"{name}, all lists and places", "tokenizers", lambda: tokenizer.encode(text), lambda: library.encode(text),
