@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from engine_host import CONTEXT, NUM_SEQS, host_rates  # noqa: E402
+from engine_host import CONTEXT, DEVICE_SECONDS, NUM_SEQS, host_rates, overlap_rates  # noqa: E402
 from record import RESULTS, compare, machine, save  # noqa: E402
 from transformers import LlamaConfig as TheirConfig  # noqa: E402
 from transformers import LlamaForCausalLM  # noqa: E402
@@ -248,6 +248,8 @@ def host_work(repetitions: int) -> tuple[list[dict], dict[str, float]]:
     rates = host_rates(repetitions)
     rows = [compare(f"host work of a step, {NUM_SEQS} sequences at {CONTEXT:,} tokens, {name}", "plain scheduler",
                     "steps/s", rates[name], rates["plain"], must=0.5, aim=1.0) for name in ("greedy", "drawn")]
+    rows.append(compare(f"the next step scheduled behind a model of {1e3 * DEVICE_SECONDS:g} ms, {NUM_SEQS} sequences",
+                        "own, one after the other", "steps/s", *overlap_rates(repetitions)))
     return rows, {f"ms a step, {name}": round(1e3 / max(found), 2) for name, found in rates.items()}
 
 

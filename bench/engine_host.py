@@ -25,15 +25,20 @@ from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.generation.sampling_params import SamplingParams
 
 NUM_SEQS, CONTEXT, BLOCK, VOCAB = 256, 1000, 16, 8
+DEVICE_SECONDS = 0.005
 STEPS = 32  # in which every sequence takes two blocks
 TIMES, LONGER = 4, "four times the length"  # to see that it costs little more
 
 
 class StubModel(torch.nn.Module):
-    """No layers: hidden vectors of zeros and logits that always prefer token 3."""
+    """No layers: hidden vectors of zeros and logits that always prefer token 3.
 
-    def __init__(self, longest: int):
+    device_seconds: how long the answer takes while the host has nothing to do, as with a device of its own.
+    """
+
+    def __init__(self, longest: int, device_seconds: float = 0.0):
         super().__init__()
+        self.device_seconds = device_seconds
         self.config = SimpleNamespace(vocab_size=VOCAB, hidden_size=2, num_layers=1, num_heads=1, num_kv_heads=1,
                                       max_position_embeddings=longest, sliding_window=None)
         self.embedding = torch.nn.Embedding(VOCAB, 2)
@@ -42,6 +47,7 @@ class StubModel(torch.nn.Module):
 
     def hidden(self, ids, positions=None, cache=None):
         """(1, T) to (1, T, 2) without a multiplication."""
+        time.sleep(self.device_seconds)
         return torch.zeros(1, ids.shape[1], 2)
 
     def output(self, hidden):
@@ -49,16 +55,17 @@ class StubModel(torch.nn.Module):
         return self.logits[:len(hidden)]
 
 
-def decoding_engine(params: SamplingParams, context: int, num_seqs: int = NUM_SEQS) -> Engine:
+def decoding_engine(params: SamplingParams, context: int, num_seqs: int = NUM_SEQS, device_seconds: float = 0.0,
+                    **options: bool) -> Engine:
     """An engine on the stub, of which each sequence has `context` tokens and decodes one a step."""
     longest = context + params.max_tokens
     limits = SchedulerConfig(max_num_seqs=num_seqs, max_num_batched_tokens=65536, max_model_len=longest)
-    engine = Engine(StubModel(longest), EngineConfig(num_blocks=num_seqs * (-(-longest // BLOCK) + 1), block_size=BLOCK,
-                                                     prefix_caching=True, scheduler=limits))
+    engine = Engine(StubModel(longest, device_seconds), EngineConfig(
+        num_blocks=num_seqs * (-(-longest // BLOCK) + 1), block_size=BLOCK, prefix_caching=True, scheduler=limits, **options))
     for number in range(num_seqs):
         prompt = [(number * 7 + place * (1 + number % 5)) % VOCAB for place in range(context - 1)]
         engine.add_request(prompt, params, str(number))
-    while any(sequence.num_uncomputed != 1 for sequence in engine.scheduler.running) or engine.scheduler.waiting:
+    while any(not sequence.output_ids for sequence in engine.scheduler.running) or engine.scheduler.waiting:
         engine.step()
     return engine
 
@@ -72,6 +79,19 @@ def engine_step_seconds(params: SamplingParams, context: int = CONTEXT, steps: i
         seconds.append(time.process_time() - started)
         if len(said) != NUM_SEQS or any(output.tokens[0].id != 3 for output in said):
             raise SystemExit("the stubbed engine did not say one token 3 for each sequence")
+    return statistics.median(seconds)
+
+
+def overlapped_seconds(overlap: bool) -> float:
+    """Median seconds of the clock for a step on a model that takes DEVICE_SECONDS, the next step scheduled meanwhile or not."""
+    engine = decoding_engine(GREEDY, CONTEXT, device_seconds=DEVICE_SECONDS, async_scheduling=overlap)
+    seconds, tokens = [], 0
+    for _ in range(STEPS):
+        started = time.perf_counter()
+        tokens += len(engine.step())
+        seconds.append(time.perf_counter() - started)
+    if tokens < (STEPS - 1) * NUM_SEQS or bool(engine.num_overlapped_steps) != overlap:
+        raise SystemExit("the engine did not decode a token a step, or did not schedule as asked")
     return statistics.median(seconds)
 
 
@@ -151,6 +171,12 @@ def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
         for name, measure in ways.items():
             rates[name].append(1 / measure())
     return rates
+
+
+def overlap_rates(repetitions: int = 5) -> tuple[list[float], list[float]]:
+    """Steps a second with the next step scheduled while one is computed, and one after the other, in turn."""
+    pairs = [(1 / overlapped_seconds(True), 1 / overlapped_seconds(False)) for _ in range(repetitions)]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def calls_a_sequence(params: SamplingParams) -> float:
