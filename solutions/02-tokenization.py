@@ -18,7 +18,7 @@
 # So which pieces of text should get the rows? In this notebook you write the four answers that today's models use.
 # At the end, your functions cut a real text as GPT-2 and BERT cut it, piece for piece.
 #
-# There are 10 exercises and 51 points. Plan about 165 minutes, in as many sittings as you like.
+# There are 11 exercises and 55 points. Plan about 177 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
@@ -26,8 +26,8 @@
 # | Byte-pair encoding | 3 to 4 | 40 | 12 |
 # | WordPiece | 5 to 6 | 30 | 9 |
 # | Unigram | 7 to 8 | 38 | 11 |
-# | What the model is fed | 9 | 12 | 5 |
-# | In your own words | 10 | 10 | 4 |
+# | What the model is fed | 9 to 10 | 24 | 9 |
+# | In your own words | 11 | 10 | 4 |
 # | Your code runs the real thing | nothing to write | 1 | 0 |
 #
 # **How an exercise works.**
@@ -40,12 +40,18 @@
 #
 # **What is graded.** The same checks run again with other words and other numbers.
 # So write what the statement says, not what makes one example pass.
-# The smallest cases are always among them: the empty word, one letter, equal letters, no merge, no piece that fits.
+# The smallest cases that a statement allows are always among them: the empty word, one letter, equal letters, no merge, no piece that fits.
 #
-# **Rules for all exercises.** Leave the arguments as they were: return something new.
-# Return the type that the statement names; a right answer of another type or dtype loses a fifth of the points, once.
-# A *character* is what Python counts with `len`: 🏦 is one character.
-# Anything in Python, torch and numpy may be used. What is withheld are ready tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and the ones of this course.
+# **Rules for all exercises**
+#
+# - *Arguments.* Return something new. When your function ends, its arguments hold what they held before.
+# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A right answer that breaks this rule or the one before loses a fifth of the exercise's points, once. The keys of a dictionary may come in any order.
+# - *Calls.* Each call depends on its arguments only: nothing is kept from one to the next.
+# - *Characters.* A character is what Python counts with `len`: 🏦 is one. Texts have no lone surrogates.
+# - *Sizes.* Where a statement names none, a text has at most some 200 characters and a list some hundred entries. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Tools.* Anything in Python, torch and numpy may be used. What is withheld are ready tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and the ones of this course.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -86,11 +92,11 @@ def attempt(function, *arguments):
 # - **Paper**: Devlin et al. (2019), `BasicTokenizer` in `tokenization.py` of its release.
 #
 # **The idea.** Two texts that should look alike to the model are made alike; then spaces and signs cut.
-# Do the steps in this order, with every character:
+# Do the steps in this order, each for the whole text before the next:
 #
 # 1. **Clean.** A tab, `\n` and `\r` become a space. Of the rest, characters of the categories Cc and Cf (controls, formats such as the zero-width joiner) and U+FFFD are dropped, with nothing in their place. Every other character for which `isspace()` is true becomes a space.
 # 2. **Chinese.** A character of the blocks in `CJK_BLOCKS` (see the cell below) gets a space on each side. Kana, Hangul and all other scripts do not.
-# 3. **Accents.** Take each character apart (`NFD`) and drop the parts of category Mn. What is left stays apart: a Korean syllable stays in its letters.
+# 3. **Accents.** Take the text apart (`NFD`) and drop what has category Mn. What is left stays apart: a Korean syllable stays in its letters.
 # 4. **Small letters.** `lower()`, so *ß* stays *ß*.
 # 5. **Cut** at spaces. Then each punctuation sign becomes a word of its own, also between letters: every character whose category begins with P, and all 32 signs of `string.punctuation`, among them `$`, `+` and `~`, whose category does not. Other symbols, such as €, stay in their word.
 #
@@ -105,7 +111,7 @@ def attempt(function, *arguments):
 # | cut | naive · banks · , · in · 河 · 5€ · + · 3 · $ |
 #
 # **Rules.** An empty text, or one of spaces only, gives an empty list; no word is empty. A sign is judged after step 3: *≠* falls apart into *=* and a stroke, so *a≠b* gives *a*, *=*, *b*.
-# Not asked: characters newer than Unicode 8, of private use or unassigned, and a capital sigma at the end of a word.
+# Not asked: characters of private use, unassigned, or not yet in Unicode 8 with their category of today, and the capital sigma (its small letter depends on its place).
 #
 # **In**: `text`, any text. **Out**: a list of texts, the words in their order.
 #
@@ -298,12 +304,12 @@ for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["�
 #
 # **Rules**
 #
-# - A pair that stands in a word counts as often as the word does. If it stands there twice, it counts twice. `"aaa"` holds the pair (a, a) twice, although only one of the two can be joined.
-# - The pair is joined in all its places, in each word from left to right; a piece that was just made is not joined again in the same round. `"aaaa"` becomes `aa aa`, `"aaa"` becomes `aa a`.
+# - A pair that stands in a word counts as often as the word does. If it stands there twice, it counts twice as often. `"aaa"` holds the pair (a, a) twice, although only one of the two can be joined.
+# - The pair is joined in all its places, in each word from left to right, no character twice: `"aaaa"` becomes `aa aa`, `"aaa"` becomes `aa a`.
 # - If several pairs are most frequent, take the one that comes first in Python's order of tuples of texts: the smaller left part, and of equal left parts the smaller right part.
 # - Pairs never cross from one word into the next.
-# - Stop after `num_merges` merges, or earlier when no word has two pieces left. A pair that occurs only once is joined too. `num_merges` may be 0.
-# - A word may stand in the list several times; then its counts add up. Words may be empty or have one character. Two pieces with the same text are the same piece, however they were made.
+# - Stop after `num_merges` merges, or earlier when there is no pair left: every word is one piece, or empty. A pair that occurs only once is joined too. `num_merges` may be 0.
+# - A word may stand in the list several times; then its counts add up. Words may be empty or have one character. A space in a word is a character like any other.
 #
 # **In**: `words`, a list of texts; `counts`, as many whole numbers, each at least 1; `num_merges`, at least 0. **Out**: a list of pairs of texts, tuples, in the order in which they were learned.
 #
@@ -410,11 +416,11 @@ if merges is not None:
 # - The place in the list decides, not the length of the piece and not the place in the word.
 # - If the earliest pair stands in several places, join them from left to right; a piece that was joined is not joined a second time in the same round. `"aaa"` with `("a", "a")` gives `["aa", "a"]`.
 # - Two neighbours are joined only if exactly this pair is in the list. That their text can be made from another pair counts for nothing.
-# - A character that occurs in no merge stays in the answer as a piece of its own. Joined together, the pieces are always the word.
+# - A character that occurs in no merge stays in the answer as a piece of its own. Written one after the other, the pieces are always the word.
 # - An empty word gives an empty list. Without merges a word falls into its characters.
 # - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line. Only the list above breaks this, with *king*, which its last line makes.
 #
-# **In**: `word`, any text without a limit on its characters; `merges`, a list of pairs of texts, earliest first. **Out**: a list of texts.
+# **In**: `word`, any text, with characters of any kind; `merges`, a list of pairs of texts, earliest first. **Out**: a list of texts.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -507,11 +513,11 @@ for word in ("banking", "thanking", "king"):
 #
 # - If at some place no piece fits, the answer is `["[UNK]"]` for the whole word: no piece that was found before it stays.
 # - What was taken is never taken back.
-# - A word of more than 100 characters is `["[UNK]"]`, without a look at the vocabulary. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.)
+# - A word of more than 100 characters is `["[UNK]"]`, whatever the vocabulary holds. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.)
 # - An empty word gives an empty list.
-# - `[UNK]` need not be in the vocabulary. No word begins with `##` or is a name in brackets, but the letters of a word may be of any script.
+# - `[UNK]` need not be in the vocabulary. No word holds a `#` or is a name in brackets, but its letters may be of any script.
 #
-# **In**: `word`, a text without spaces; `vocabulary`, a list of different texts in any order, perhaps empty. **Out**: a list of texts, written as in the vocabulary.
+# **In**: `word`, a text without spaces; `vocabulary`, a list of different pieces in any order, perhaps without one; no piece is empty or only `##`. **Out**: a list of texts, written as in the vocabulary.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -587,7 +593,7 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 #
 # $$\mathrm{score}(a, b) = \frac{\mathrm{count}(ab)}{\mathrm{count}(a) \cdot \mathrm{count}(b)}$$
 #
-# $\mathrm{count}(ab)$ is how often $b$ follows $a$ in a word, $\mathrm{count}(a)$ how often $a$ occurs at all; everything counts as often as its word does.
+# $\mathrm{count}(ab)$ is how often $b$ follows $a$ in a word, $\mathrm{count}(a)$ how often $a$ occurs at all, with a neighbour or without; everything counts as often as its word does.
 # Predict the *first* piece that is made, and its score. Only arithmetic: nothing is trained.
 #
 # **By hand.** *bank* 3, *tank* 2, *bay* 4. The characters: b 7, t 2, ##a 9, ##n 5, ##k 5, ##y 4.
@@ -607,10 +613,10 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # - *n* at the beginning of a word and *##n* inside one are two different characters, with two counts.
 # - The pair (##a, ##a) stands twice in *baaa*, which has three ##a.
 # - A word of one character has no pair, but its character counts.
-# - If several pairs have the largest score, the piece whose text comes first in Python's order is made; `"#"` comes before every letter. Scores that are equal as fractions are equal.
+# - If several pairs have the largest score, the piece whose text comes first in Python's order is made; `"#"` comes before every letter. Scores that are equal as fractions are equal; others differ by a millionth of themselves at least.
 # - If there is no pair, the answer is an empty dictionary.
 #
-# **In**: `words`, a list of different texts, none empty, without `#`; `counts`, as many whole numbers, each at least 1. **Out**: a dictionary with one entry, from the piece to its score, a plain `float`.
+# **In**: `words`, a list of different words of letters, none empty; `counts`, as many whole numbers, each at least 1. **Out**: a dictionary with one entry, from the piece to its score, a plain `float`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -700,7 +706,7 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 #
 # - Each piece of the answer is a key of `log_prob`; joined they are the word. If there is no such cut, the answer is `None`.
 # - An empty word has one cut, without pieces: an empty list.
-# - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties are asked only where the sums are exact.
+# - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties are asked only where the sums are exact in any order of adding; else the best sum is larger than the next by 0.00000005 at least.
 # - The numbers are natural logarithms, finite and at most 0. A piece may have exactly 0, probability 1. They need not add up to 1.
 # - Words have up to 200 characters: their probability may be too small for a float, and trying every cut takes for ever.
 #
@@ -792,8 +798,8 @@ if cut is not None:
 #
 # - The answer has one number for each entry of `log_prob`, in the dictionary's order. A piece that is in no cut has 0.
 # - A piece that stands twice in a cut counts twice there.
-# - A word without a cut gives zeros, and so does the empty word.
-# - Words have up to 200 characters, with far more cuts than can be tried and probabilities too small for a float. Sum over the ways to each place, and stay in logarithms.
+# - A word without a cut gives zeros. So does the empty word: its one cut has no pieces.
+# - Words have up to 200 characters, with far more cuts than can be tried and probabilities too small for a float. Sum over the ways to each place, and stay in logarithms. Four digits are compared: Python's floats are exact enough, float32 on the way is not.
 # - The numbers of `log_prob` are natural logarithms, finite and at most 0. They need not add up to 1.
 #
 # **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, with at least one entry. **Out**: a float32 tensor of shape $(P)$, $P$ the number of entries.
@@ -894,7 +900,7 @@ if expected is not None:
 #
 # - The special tokens are never cut. `max_length` is at least 3.
 # - A text may be empty. Both `[SEP]` stand there all the same.
-# - The tokens of the texts may be any whole numbers, 0, 101 and 102 among them. They are tokens like any other, and no padding.
+# - The tokens of the texts may be any whole numbers from 0 on, 0, 101 and 102 among them. They are tokens like any other, and no padding.
 # - All three lists have exactly `max_length` numbers. Leave the two texts as they were.
 #
 # **In**: `first`, `second`, lists of whole numbers; `max_length`. **Out**: a dictionary of three lists of `int`.
@@ -958,12 +964,110 @@ if filled is not None:
     for name, row in filled.items():
         print(f"{name:<9}", row)
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "byt5_ids-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Two models without a vocabulary
+#
+# - **What it is for**: nothing to learn before the training, nothing unknown, no language cut finer than another because it was rare: ByT5 reads bytes, CANINE reads letters.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 (2 for each function)
+# - **Needs**: UTF-8, `ord`, the remainder `%`.
+# - **Paper**: Xue et al. (2022), section 3; Clark et al. (2022), section 3; the primes are those of CANINE's release.
+#
+# **ByT5** reads the bytes of UTF-8. The numbers 0, 1 and 2 are taken: padding, *end*, unknown. So a byte has the id byte + 3, and behind the last byte stands the end, 1.
+#
+# **CANINE** reads characters. A character's number is its code point, which `ord` gives. Unicode has room for 1,114,112 of them, too many for a table with a row each.
+# So there are eight smaller tables of `num_rows` rows. A character takes one row out of each, and the eight rows side by side are its vector. With $c$ the code point and $p$ the table's prime, one of `PRIMES` in the cell below, it takes the row
+#
+# $$(c + 1) \cdot p \;\bmod\; \text{num\_rows}$$
+#
+# **By hand.** *é!* is two characters and three bytes: C3 A9 21, that is 195, 169 and 33.
+#
+# | ids of ByT5 | `max_length` |
+# | --- | --- |
+# | 198, 172, 36, 1 | 4 or more |
+# | 198, 172, 1 | 3 |
+# | 198, 1 | 2: half of the *é* |
+#
+# The code point of *b* is 98. With `num_rows = 100` it takes row 99 · 31 mod 100 = 3069 mod 100 = 69 of the first table, and of all eight the rows 69, 57, 41, 39, 27, 3, 97, 87.
+#
+# **Write two functions.**
+#
+# - `byt5_ids(text, max_length)` gives the ids of a text, the end included.
+# - `canine_rows(text, num_rows)` gives a list for each character of the text, in their order: its eight rows, in the order of `PRIMES`.
+#
+# **Rules**
+#
+# - `max_length` is how many ids there may be, the end among them. What is too much is cut off at the end of the text, byte by byte, also in the middle of a character. The end always stands there: with `max_length` 1 it is all that is left.
+# - A shorter text is not padded. The empty text gives `[1]`, and no rows: an empty list.
+# - The text is read as it is: nothing is dropped, put together, taken apart or made small.
+#
+# **In**: `text`, any text; `max_length` and `num_rows`, at least 1. **Out**: a list of `int`; a list of lists of eight `int`s.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What is `len("é")`, and what is `len("é".encode())`? Which of the two does each model count?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# A loop over `text.encode("utf-8")` gives whole numbers. How many of them have room beside the end? Cut there, then put the end behind.
+# For the rows, one loop inside the other: characters outside, primes inside. `*` and `%` bind alike, and more than `+`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A telegram has room for a few words, and the last one is always STOP. The postman finds each guest of a hotel on one of two stairs, by the number of the room.
+#
+# ```python
+# def telegram(words, room):
+#     return words[:room - 1] + ["STOP"]
+#
+# def stairs(rooms, steps):
+#     return [[(number * pace + 7) % steps for pace in (3, 5)] for number in rooms]      # one list for each room
+# ```
+#
+# `telegram(["come", "home", "soon"], 3)` is `["come", "home", "STOP"]`, and `stairs([12, 2], 10)` is `[[3, 7], [3, 7]]`: two rooms ten apart are never told apart.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "setup-primes", "locked": true, "schema_version": 3, "solution": false, "task": false}
+PRIMES = (31, 43, 59, 61, 73, 97, 103, 113)      # one for each of CANINE's eight tables
+
+# %% nbgrader={"grade": false, "grade_id": "byt5_ids", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def byt5_ids(text: str, max_length: int) -> list[int]:
+    """ByT5's ids of a text: its bytes moved by 3, and the end; at most `max_length`, the end included."""
+    ### BEGIN SOLUTION
+    return [byte + 3 for byte in text.encode()[:max_length - 1]] + [1]
+    ### END SOLUTION
+
+
+def canine_rows(text: str, num_rows: int) -> list[list[int]]:
+    """For each character of a text, its row in each of CANINE's eight tables of `num_rows` rows."""
+    ### BEGIN SOLUTION
+    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in text]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "byt5_ids-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(byt5_ids)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "byt5_ids-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A word in two scripts and a sign: what does each model read? Then look at the last line that is printed.
+# CANINE's tables have 16,384 rows, a power of two, and all eight primes are odd. So two characters that share one row share all eight: to the published model they are one and the same letter.
+
+# %% nbgrader={"grade": false, "grade_id": "look-byt5_ids", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for text in ("bank", "банк", "🏦"):
+    ids, rows = attempt(byt5_ids, text, 512), attempt(canine_rows, text, 16_384)
+    if ids is not None and rows is not None:
+        print(f"{text:<6}{len(ids) - 1:>3} bytes for ByT5, {len(rows)} letters for CANINE")
+pair = attempt(canine_rows, "b" + chr(ord("b") + 16_384), 16_384)
+if pair is not None:
+    print(f"b and {chr(ord('b') + 16_384)} share {sum(x == y for x, y in zip(*pair))} of 8 rows")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 6. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "own_words-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Nothing unknown, and yet
+# ## 11. Nothing unknown, and yet
 #
 # - **What it is for**: who chooses a model for other languages than English chooses a tokenizer first, and pays for it every day.
 # - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it

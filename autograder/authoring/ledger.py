@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
 from autograder.authoring.sweep import PLACES, Swept, solution_of
+from autograder.errors import CourseError
 
 LEDGER = "swept.json"
 
@@ -24,10 +25,23 @@ def state_of(one: Assignment) -> dict:
 
 def write(one: Assignment, swept: Swept) -> Path:
     """Put the ledger of a whole sweep beside the checks of the chapter."""
-    path = folder_of(one.number) / LEDGER
-    record = state_of(one) | {"tried": swept.tried, "ended": swept.ended, "found": swept.found}
-    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    return path
+    _keep(one, state_of(one) | {"tried": swept.tried, "ended": swept.ended, "found": swept.found})
+    return folder_of(one.number) / LEDGER
+
+
+def add(one: Assignment, swept: Swept) -> dict:
+    """Put a sweep of some exercises into the kept ledger and return it.
+
+    The modules stay those of the whole sweep: what has changed since is tried again on all exercises. Raises CourseError
+    where other versions of the packages are installed, which only a whole sweep can answer for.
+    """
+    kept, here = read(one.number), state_of(one)
+    if kept["packages"] != here["packages"]:
+        raise CourseError(f"{LEDGER} of chapter {one.number} belongs to other versions of the packages: run `course author withheld {one.number}`")
+    kept["solutions"] = {id: mark if id in swept.found else kept["solutions"].get(id, "") for id, mark in here["solutions"].items()}
+    kept["found"] = {id: swept.found.get(id, kept["found"].get(id, [])) for id in here["solutions"]}
+    kept["ended"] |= swept.ended
+    return _keep(one, kept)
 
 
 def read(number: str) -> dict:
@@ -38,6 +52,12 @@ def read(number: str) -> dict:
 def changed_modules(one: Assignment, ledger: dict) -> list[str]:
     """The modules of the reference that are other than when the sweep was run, or were not there."""
     return [name for name, mark in state_of(one)["modules"].items() if ledger["modules"].get(name) != mark]
+
+
+def _keep(one: Assignment, record: dict) -> dict:
+    path = folder_of(one.number) / LEDGER
+    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return record
 
 
 def _module(path: Path) -> str:

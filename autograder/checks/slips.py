@@ -50,6 +50,9 @@ def converted(value: object, expected: object, name: str) -> object:
     if kind in (list, tuple) and type(value) in (list, tuple) and type(value) is not kind:
         note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
         return kind(value)
+    if kind in (list, tuple) and type(value) in (torch.Tensor, np.ndarray) and value.ndim and _numeric(value):
+        note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for. Use .tolist().")
+        return kind(value.tolist())
     return value
 
 

@@ -142,13 +142,15 @@ def run_try(args) -> int:
 
 
 def run_withheld(args) -> int:
-    """Print what answers each exercise; write the table when a whole chapter was asked for; 1 when one is open to students."""
+    """Print what answers each exercise, and write the chapter's table and ledger; 1 when one is open to students."""
     from autograder.authoring import ledger, sweep
 
     one, exercises = chosen(args.exercise)
     swept = sweep.sweep(exercises)
     if len(exercises) == len(one.exercises):
         print(sweep.write(one, swept.found), ledger.write(one, swept), sep="\n")
+    else:
+        print(sweep.write(one, ledger.add(one, swept)["found"]))
     open_to_all = 0
     for id, names in swept.found.items():
         left = sweep.unexplained(one.exercises[id], names, sweep.solution_of(one, one.exercises[id]))

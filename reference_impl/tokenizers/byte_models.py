@@ -73,7 +73,8 @@ def canine_decode(ids: Sequence[int]) -> str:
 def canine_buckets(code_point: int, num_buckets: int = 16_384) -> list[int]:
     """The row in each of the eight tables that makes up a character's vector.
 
-    Two characters may share a row of one table; that they share all eight is as good as impossible.
+    Two characters that share a row of one table share all eight, if `num_buckets` has no factor among the primes: each
+    row of the published 16,384 stands for 68 code points, 16,384 apart, which are one letter to the model.
     """
     return [(code_point + 1) * prime % num_buckets for prime in HASH_PRIMES]
 

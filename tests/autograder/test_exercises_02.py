@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from autograder.authoring.catalogue import assignment
 from autograder.authoring.implementations import reference
 from reference_impl.corpora import path
-from reference_impl.tokenizers import bpe, byte_level, files
+from reference_impl.tokenizers import bpe, byte_level, byte_models, files
 from reference_impl.tokenizers.normalizers import bert_normalizer
 from reference_impl.tokenizers.pretokenizers import BERT, split
 from reference_impl.tokenizers.unigram import Unigram
@@ -43,6 +43,8 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     assert (OURS["expected_counts"]("banks", BANKS) * 81).round().tolist() == [65, 16, 64, 17, 1]
     assert OURS["fill_pair"]([7, 8], [9], 8) == {"ids": [101, 7, 8, 102, 9, 102, 0, 0], "segments": [0, 0, 0, 0, 1, 1, 0, 0],
                                                  "mask": [1, 1, 1, 1, 1, 1, 0, 0]}
+    assert [OURS["byt5_ids"]("\u00e9!", length) for length in (4, 3, 2)] == [[198, 172, 36, 1], [198, 172, 1], [198, 1]]
+    assert OURS["canine_rows"]("b", 100) == [[69, 57, 41, 39, 27, 3, 97, 87]]
 
 
 def test_words_are_those_of_the_reference_and_of_the_library():
@@ -103,6 +105,14 @@ def test_pairs_are_cut_as_the_library_cuts_them():
                     assert (ours["ids"], ours["segments"], ours["mask"]) == (theirs.ids, theirs.type_ids, theirs.attention_mask)
 
 
+def test_bytes_and_rows_equal_the_reference_implementation():
+    rng = random.Random(3)
+    for _ in range(50):
+        text = "".join(rng.choices("ab\n\u00e9\u0301\u0436\u6cb3\U0001f3e6", k=rng.randint(0, 12)))
+        assert OURS["byt5_ids"](text, 50) == byte_models.byt5_encode(text)
+        assert OURS["canine_rows"](text, 16_384) == [byte_models.canine_buckets(ord(character)) for character in text]
+
+
 def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     names: dict = {"math": math, "Counter": OURS["Counter"]}
     for id in TWO.exercises:
@@ -117,6 +127,8 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert met["Ida", "Leo"] == 1 and met["Ann", "Bob"] == 1 / 3
     assert names["cheapest"](3, {(0, 2): 5.0, (0, 1): 1.0, (1, 3): 7.0, (2, 3): 1.0}) == [0, 2, 3]
     assert names["share_of_road"](3, {(0, 1): 0.5, (1, 3): 0.5, (0, 3): 0.5}, (1, 3)) == 1 / 3
+    assert names["telegram"](["come", "home", "soon"], 3) == ["come", "home", "STOP"]
+    assert names["stairs"]([12, 2], 10) == [[3, 7], [3, 7]]
     assert names["poster"](["A", "B", "C"], ["T"]) == ["****", "A", "T", "****"]
 
 

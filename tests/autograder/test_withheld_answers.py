@@ -15,6 +15,7 @@ from autograder.authoring import ledger, sweep
 from autograder.authoring.catalogue import assignments, folder_of
 from autograder.authoring.implementations import reference
 from autograder.checks import withholding
+from autograder.errors import CourseError
 
 SWEPT = [one for one in assignments() if (folder_of(one.number) / ledger.LEDGER).exists()]
 CHAPTERS = pytest.mark.parametrize("one", SWEPT, ids=lambda one: one.name)
@@ -89,6 +90,20 @@ def test_what_has_changed_in_the_reference_since_gives_no_further_answer(one):
     new = {id: [name for name in names if not any(name == one or name.startswith(f"{one}.") for one in withheld)]
            for id, names in found.items()}
     assert not any(new.values()), f"{new}: run `course author withheld {one.number}`"
+
+
+def test_the_sweep_of_a_new_exercise_is_added_and_leaves_the_others_as_they_were(tmp_path, monkeypatch):
+    one = SWEPT[0]
+    kept, new = ledger.read(one.number), next(id for id, exercise in one.exercises.items() if exercise.stages)
+    without = kept | {what: {id: entry for id, entry in kept[what].items() if id != new} for what in ("solutions", "found")}
+    monkeypatch.setattr(ledger, "folder_of", lambda number: tmp_path)
+    (tmp_path / ledger.LEDGER).write_text(json.dumps(without))
+    added = ledger.add(one, sweep.Swept({new: ["torch.answer"]}, {"torch": 1}, {"torch.hangs": "time"}))
+    assert added == ledger.read(one.number) and added["solutions"] == kept["solutions"] and added["modules"] == kept["modules"]
+    assert added["found"] == kept["found"] | {new: ["torch.answer"]} and added["ended"] == kept["ended"] | {"torch.hangs": "time"}
+    (tmp_path / ledger.LEDGER).write_text(json.dumps(without | {"packages": {"torch": "0.1"}}))
+    with pytest.raises(CourseError, match="run `course author withheld 01`"):
+        ledger.add(one, sweep.Swept({new: []}))
 
 
 def test_a_withholding_that_is_removed_is_missed(monkeypatch):

@@ -18,6 +18,12 @@ def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> Non
     ask_same(pieces, right, cause=cause, given=given)
 
 
+def ask_numbers(came: object, right: list[int], *, cause: str, given: str, name: str = "Your result") -> None:
+    """Ask for a list of whole numbers, equal as a whole."""
+    row = expect(came, name, given=given).is_a(list)
+    ask_same([expect(number, f"{name}[{place}]").is_a(int) for place, number in enumerate(row)], right, cause=cause, given=given)
+
+
 def ask_pairs(came: object, right: list[tuple[str, str]], *, cause: str, given: str) -> None:
     """Ask for a list of pairs of texts, equal as a whole."""
     pairs = [expect(pair, f"Your result[{place}]").unpacks(2) for place, pair in enumerate(expect(came, given=given).is_a(list))]

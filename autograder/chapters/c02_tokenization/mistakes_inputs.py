@@ -1,4 +1,6 @@
 """Plausible wrong solutions of chapter 2, what the model is fed."""
+import unicodedata
+
 from autograder.checks.registry import mistake
 
 FILL = "02.fill_pair"
@@ -122,3 +124,131 @@ def _(first, second, max_length):
     while len(first) + len(second) > max_length - 3:
         (first if len(first) > len(second) else second).pop()
     return _fill(first, second, max_length)
+
+
+BYT5 = "02.byt5_ids"
+PRIMES = (31, 43, 59, 61, 73, 97, 103, 113)
+
+
+def _ids(data, max_length, offset=3):
+    """ByT5's ids of bytes, as it should be."""
+    return [byte + offset for byte in data[:max_length - 1]] + [1]
+
+
+@mistake(BYT5, "no-offset", caught_by="bytes", loses=2,
+         misconception="Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3.")
+def _(text, max_length):
+    return _ids(text.encode(), max_length, 0)
+
+
+@mistake(BYT5, "offset-two", caught_by="bytes", loses=2,
+         misconception="You move the bytes by 2. Three numbers are taken: padding, end and unknown.")
+def _(text, max_length):
+    return _ids(text.encode(), max_length, 2)
+
+
+@mistake(BYT5, "no-end", caught_by="bytes", loses=2,
+         misconception="You leave out the end, 1, which stands behind every text.")
+def _(text, max_length):
+    return _ids(text.encode(), max_length + 1)[:-1]
+
+
+@mistake(BYT5, "end-moved-too", caught_by="bytes", loses=2,
+         misconception="You move the end by 3 too. Its id is 1; only bytes are moved.")
+def _(text, max_length):
+    return [*_ids(text.encode(), max_length)[:-1], 4]
+
+
+@mistake(BYT5, "code-points", caught_by="bytes", loses=2,
+         misconception="Your ids are code points + 3. ByT5 reads bytes: a character may be several of them.")
+def _(text, max_length):
+    return [ord(character) + 3 for character in text[:max_length - 1]] + [1]
+
+
+@mistake(BYT5, "padded", caught_by="bytes", loses=2,
+         misconception="You pad a short text with 0 up to max_length. Nothing is padded here.")
+def _(text, max_length):
+    ids = _ids(text.encode(), max_length)
+    return ids + [0] * (max_length - len(ids))
+
+
+@mistake(BYT5, "end-cut-off", caught_by="cut", loses=1,
+         misconception="You put the end behind the text and cut then, so that a long text loses its end. Cut first.")
+def _(text, max_length):
+    return _ids(text.encode(), len(text.encode()) + 1)[:max_length]
+
+
+@mistake(BYT5, "end-not-counted", caught_by="cut", loses=1,
+         misconception="You leave max_length ids for the text and put the end behind: one too many. The end is one of them.")
+def _(text, max_length):
+    return _ids(text.encode(), max_length + 1)
+
+
+@mistake(BYT5, "whole-characters", caught_by="cut", loses=1,
+         misconception="You cut between characters. ByT5 is cut byte by byte, also in the middle of a character.")
+def _(text, max_length):
+    while len(text.encode()) > max_length - 1:
+        text = text[:-1]
+    return _ids(text.encode(), max_length)
+
+
+@mistake(BYT5, "characters-counted", caught_by="cut", loses=1,
+         misconception="You cut the text before you encode it, so that max_length counts characters. It counts ids.")
+def _(text, max_length):
+    data = text[:max_length - 1].encode()
+    return _ids(data, len(data) + 1)
+
+
+@mistake(BYT5, "cut-in-front", caught_by="cut", loses=1,
+         misconception="You keep the last bytes of a long text. It is cut at its end.")
+def _(text, max_length):
+    data = text.encode()
+    return _ids(data[max(0, len(data) - max_length + 1):], max_length)
+
+
+@mistake(BYT5, "no-plus-one", replaces="canine_rows", caught_by="rows", loses=2,
+         misconception="You multiply the code point itself. It is the code point + 1, so that 0 has rows of its own too.")
+def _(text, num_rows):
+    return [[ord(character) * prime % num_rows for prime in PRIMES] for character in text]
+
+
+@mistake(BYT5, "plus-binds-less", replaces="canine_rows", caught_by="rows", loses=2,
+         misconception="Without brackets * and % come before +: you add the prime's remainder to the code point.")
+def _(text, num_rows):
+    return [[ord(character) + 1 * prime % num_rows for prime in PRIMES] for character in text]
+
+
+@mistake(BYT5, "remainder-first", replaces="canine_rows", caught_by="rows", loses=2,
+         misconception="You take the remainder before you multiply. The product is what goes modulo num_rows.")
+def _(text, num_rows):
+    return [[(ord(character) + 1) % num_rows * prime for prime in PRIMES] for character in text]
+
+
+@mistake(BYT5, "table-by-table", replaces="canine_rows", caught_by="rows", loses=2,
+         misconception="You return a list for each table. A list for each character was asked for.")
+def _(text, num_rows):
+    return [[(ord(character) + 1) * prime % num_rows for character in text] for prime in PRIMES]
+
+
+@mistake(BYT5, "rows-of-bytes", replaces="canine_rows", caught_by="letters", loses=1,
+         misconception="You take the bytes of the text. CANINE reads characters by their code points.")
+def _(text, num_rows):
+    return [[(byte + 1) * prime % num_rows for prime in PRIMES] for byte in text.encode()]
+
+
+@mistake(BYT5, "each-letter-once", replaces="canine_rows", caught_by="letters", loses=1,
+         misconception="You leave out letters that stood there before. Each character of the text has its list.")
+def _(text, num_rows):
+    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in dict.fromkeys(text)]
+
+
+@mistake(BYT5, "small-letters", replaces="canine_rows", caught_by="letters", loses=1,
+         misconception="You make the text small first. It is read as it is.")
+def _(text, num_rows):
+    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in text.lower()]
+
+
+@mistake(BYT5, "put-together", replaces="canine_rows", caught_by="letters", loses=1,
+         misconception="You put letters and accents together (NFC). The text is read as it is.")
+def _(text, num_rows):
+    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in unicodedata.normalize("NFC", text)]

@@ -1,5 +1,7 @@
-"""Checks of chapter 2, what the model is fed: two texts in one input; and the question that a person grades."""
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_same
+"""Checks of chapter 2, what the model is fed: two texts in one input, bytes and letters; and the question that a person grades."""
+import numpy as np
+
+from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_numbers, ask_same, shuffled, word_of
 from autograder.checks.draws import counts, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
@@ -23,10 +25,9 @@ def ask_input(student, first: list[int], second: list[int], max_length: int, key
     came, right = expect(student.fill_pair(first, second, max_length), given=given).is_a(dict), right_input(first, second, max_length)
     for key in keys:
         row = expect(came, given=given).has(key).is_a(list)
-        row = [expect(number, f"An item of your result[{key!r}]").is_a(int) for number in row]
         expect(len(row) == max_length).is_true(cause=f"The list \"{key}\" has not max_length numbers.",
                                                detail=f"Given {given}. It has {len(row)}")
-        ask_same(row, right[key], cause=cause, given=given)
+        ask_numbers(row, right[key], cause=cause, given=given, name=f"Your result[{key!r}]")
 
 
 def ask_texts(student, first: list[int], second: list[int], max_length: int, cause: str) -> None:
@@ -95,6 +96,75 @@ def test_of_two_equally_long_texts_the_second_loses(student, rng):
     rule = "If both texts are equally long, the second loses a token, so an odd last place stays with the first."
     for a, b, length in ((5, 5, 10), (4, 4, 8), (2, 2, 4), (6, 6, 14), (1, 1, 4), (7, 3, 8), (3, 9, 8), (3, 3, 6)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
+
+
+byt5_ids = exercise("02.byt5_ids", function="byt5_ids", also=["canine_rows"], points=4,
+                    see="02-tokenization/inputs#without-any-vocabulary", withhold=TOKENIZERS)
+SCRIPTS = "a\u00e9\u0436\u6cb3\u0e18\U0001f3e6"      # one, two, two, three, three and four bytes
+
+
+def ask_ids(student, text: str, max_length: int, cause: str) -> None:
+    """Ask for ByT5's ids of a text."""
+    right = np.append(np.frombuffer(text.encode(), np.uint8)[:max_length - 1].astype(int) + 3, 1).tolist()
+    ask_numbers(student.byt5_ids(text, max_length), right, cause=cause, given=f"the text {ascii(text)}, max_length {max_length}")
+
+
+@byt5_ids.stage("bytes", points=1)
+def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
+    rule = "Each byte of the UTF-8 has the id byte + 3, and the end, 1, stands behind the last one. Nothing is padded."
+    for text in ("bank", "\u00e9!", "We sat\n", "\x00~\x7f"):
+        ask_ids(student, text, 20, rule)
+    ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
+    ask_ids(student, "\u6cb3 \U0001f3e6", 20, f"{rule} A character may be several bytes.")
+    ask_ids(student, "e\u0301\u00a0 Bank\u00c9", 40, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
+    ask_ids(student, word_of(rng, SCRIPTS, 4, 9), 60, f"{rule} A character may be several bytes.")
+    ask_ids(student, shuffled(rng, "The river bank. " * 8), 200, rule)
+
+
+@byt5_ids.stage("cut", points=1)
+def test_what_is_too_long_is_cut_before_the_end(student, rng):
+    rule = "There are at most max_length ids, the end among them: the text is cut at its end, and the end always stands there."
+    for length in (8, 7, 9, 4, 2, 1):
+        ask_ids(student, "banking", length, rule)
+    ask_ids(student, "", 1, rule)
+    halves = "The cut is made byte by byte, also in the middle of a character."
+    for length in (2, 3, 4, 6, 7, 8):
+        ask_ids(student, "\u00e9\U0001f3e6x", length, halves)
+    text = word_of(rng, SCRIPTS, 8, 12)
+    for length in (whole(rng, 3, 7), len(text.encode()), len(text.encode()) + 1):
+        ask_ids(student, text, length, rule)
+
+
+def ask_rows(student, text: str, num_rows: int, cause: str) -> None:
+    """Ask for the eight rows of each character of a text."""
+    given = f"the text {ascii(text)}, num_rows {num_rows}"
+    came = expect(student.canine_rows(text, num_rows), given=given).is_a(list)
+    expect(len(came) == len(text)).is_true(cause=f"There is one list for each character of the text. {cause}",
+                                           detail=f"Given {given}. You return {len(came)} lists for {len(text)} characters")
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+    right = np.outer(codes + 1, [31, 43, 59, 61, 73, 97, 103, 113]) % num_rows            # (characters, 8)
+    for place, row in enumerate(right.tolist()):
+        ask_numbers(came[place], row, cause=cause, given=f"{given}, character {place}", name=f"Your result[{place}]")
+
+
+@byt5_ids.stage("rows", points=1)
+def test_a_letter_takes_a_row_of_each_table(student, rng):
+    rule = "The row is (code point + 1) times the prime, all of it modulo num_rows; the order is that of PRIMES."
+    for letter, rows in (("b", 100), ("b", 16_384), ("z", 97), ("~", 4096), ("\x00", 16_384), ("a", 7), ("b", 1)):
+        ask_rows(student, letter, rows, rule)
+    for letter in shuffled(rng, "bankriveto")[:3]:
+        ask_rows(student, letter, whole(rng, 11, 9000), rule)
+
+
+@byt5_ids.stage("letters", points=1)
+def test_each_character_of_any_script_has_its_rows(student, rng):
+    rule = "CANINE reads characters, not bytes: one list of eight rows for each, by its code point, in the order of the text."
+    ask_rows(student, "bank", 16_384, rule)
+    ask_rows(student, "banana a", 50, f"{rule} A letter that stands there again has its rows again.")
+    ask_rows(student, "", 16_384, "The empty text has no characters: an empty list.")
+    ask_rows(student, "\u00e9\u6cb3\U0001f3e6\U0010fffd", 16_384, rule)
+    ask_rows(student, "e\u0301 Bank\u00a0\u00c9", 16_384, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
+    ask_rows(student, word_of(rng, SCRIPTS, 5, 9), whole(rng, 100, 20_000), rule)
 
 
 short_answer("02.own_words", points=4, see="02-tokenization/cost#one-sentence-in-fourteen-languages", rubric={

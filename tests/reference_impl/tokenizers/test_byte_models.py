@@ -1,8 +1,11 @@
 """ByT5's and CANINE's ids against `transformers`."""
 import pytest
+import torch
 import transformers
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st
+from transformers import CanineConfig
+from transformers.models.canine.modeling_canine import CanineEmbeddings
 
 from reference_impl.tokenizers import byte_models as bm  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
@@ -72,6 +75,17 @@ def test_canine_buckets_are_those_of_the_model():
     assert bm.canine_buckets(0x1F389)[1] == 10_286
     everywhere = {tuple(bm.canine_buckets(code)) for code in range(0, 0x3000)}
     assert len(everywhere) == 0x3000
+
+
+def test_canine_takes_characters_16_384_apart_for_the_same_as_the_published_model_does():
+    config = CanineConfig(hidden_size=16, num_hash_functions=8, num_hash_buckets=16_384)
+    embeddings = CanineEmbeddings(config).eval()
+    codes = torch.tensor([[ord("b"), ord("b") + 16_384, ord("c"), 0x1F3E6]])
+    theirs = embeddings._hash_bucket_tensors(codes, num_hashes=8, num_buckets=16_384)          # eight of (1, 4)
+    assert torch.stack(theirs, -1)[0].tolist() == [bm.canine_buckets(code) for code in codes[0].tolist()]
+    vectors = embeddings._embed_hash_buckets(codes, 16, 8, 16_384)[0]
+    assert torch.equal(vectors[0], vectors[1]) and not torch.equal(vectors[0], vectors[2])
+    assert sum(bm.canine_buckets(code) == bm.canine_buckets(ord("b")) for code in range(ord("b"), 0x110000, 16_384)) == 68
 
 
 def test_an_id_that_is_no_code_point_is_an_error():
