@@ -50,11 +50,11 @@
 # **Rules for all exercises**
 #
 # - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type and the shape that the statement names. A right answer that breaks this rule or the one before loses a fifth of the exercise's points, once.
-# - *Digits.* Floats are compared to about four digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" may show.
-# - *Calls.* Each call depends on its arguments only: nothing is kept from one to the next, nothing is drawn by chance, and it may be called in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used. The course's own packages, which hold the answers, may not.
-# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds.
+# - *Types.* Return the type and the shape that the statement names; a plain `int` is no bool. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Floats are compared to four or five digits of each number, of a small one too; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used. What the course's own packages hold of the answers may not be called.
+# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds. Where a statement names no size, a sentence or an axis has at most some hundred entries.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -126,7 +126,7 @@ def attempt(function, *arguments):
 # - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
 # - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
 #
-# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, at least 1.
+# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, at least 1, and perhaps longer than a sentence.
 # **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. Cells may grow to thousands.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -198,9 +198,9 @@ if counts is not None:
 # With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
 #
 # **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
-# A whole book may come as one sentence, of up to 100,000 words and with a window of thousands: loop over words at most, not over pairs.
+# A whole book may come as one sentence: `num_words` and `window` go up to 100,000. Loop over words or over distances at most, not over pairs.
 #
-# **In**: `num_words`, at least 0; `window`, at least 1. **Out**: a plain `int`, exact to the last digit.
+# **In**: `num_words`, from 0 to 100,000; `window`, from 1 to 100,000. **Out**: a plain `int`, exact to the last digit.
 #
 # The check counts the pairs with real code on real sentences and compares.
 #
@@ -266,7 +266,7 @@ check(predict_pairs)
 # **Rules**
 #
 # - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as int32, as int64 up to some billions, or as floats (float32 or float64), fractions such as 0.5 among them. The answer is always float32.
+# - Counts may come as int32, as int64 up to some billions each, or as floats (float32 or float64), fractions such as 0.5 among them; what is above 0 is at least 0.001. Sums and products may need more than 64 bits. The answer is always float32.
 # - A cell that holds 1 counts in a table of millions too: its P(w) P(c) may be far below 0.000001.
 #
 # **In**: `counts` $(W, C)$, no negative number, at least one count above 0, $W$ and $C$ at least 1. The table need not be square. **Out**: float32 $(W, C)$.
@@ -409,7 +409,7 @@ check(predict_sizes)
 # **Rules**
 #
 # - `counts` are counts: int32, int64 up to some billions, or floats (float32 or float64), fractions among them. Their sum may need more than 32 bits. The shares are yours to compute, of all words in `counts`.
-# - A share and $t$ may be as small as one in a hundred millions.
+# - A share and $t$ may be as small as one in a hundred millions, and no smaller (a share may be 0).
 # - A word with count 0 is never met. Return 1 for it.
 # - The answer is float32, in the order of `counts`.
 #
@@ -476,8 +476,8 @@ check(keep_probability)
 #
 # **Mind**
 #
-# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 somewhere, unless your numbers are chosen so that it cannot show.
-# - Complain with `assert`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
+# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 on an ordinary case: a few words with distinct counts of at least 1, some above the limit and some below.
+# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
 # - Call the candidate as often as you like, with what exercise 5 allows as its arguments.
 # - The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
 #
@@ -545,7 +545,7 @@ check(test_keep)
 #
 # The rare word is drawn almost three times as often as its share.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1.
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1, up to rounding.
 #
 # **In**: `counts` $(V)$ with at least one above 0, `power`, an int or a float above 0 and at most 2. **Out**: float32 $(V)$.
 #
@@ -601,7 +601,7 @@ check(noise_distribution)
 # $-\log\sigma(2) = 0.127$ and $-\log\sigma(1) = 0.313$, together **0.440**.
 # With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 = 2.079$. That is what an untrained model pays.
 #
-# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign, also where such a score is the sum of products of some hundred thousands.
+# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign, also where such a score is the sum of two products of some hundred thousands; a float32 sum is exact enough there.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a float32 tensor with no axes (shape `()`).
 #
@@ -677,7 +677,7 @@ check(sgns_loss)
 #
 # **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores may be a few hundred; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
 #
-# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
+# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a plain tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -733,7 +733,7 @@ check(sgns_gradients)
 # Each row of `contexts` holds the word numbers, from 0 to $V - 1$, around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
 # The words that are there are averaged; a word that stands twice counts twice. Empty slots, wherever they stand, play no part. The average is compared with every output vector by a dot product.
 #
-# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong.
+# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong: to change that one alone repairs it.
 #
 # ```python
 # def cbow_scores(word_vectors, output_vectors, contexts):      # (V, D), (V, D), (B, S) integers
@@ -748,7 +748,7 @@ check(sgns_gradients)
 # **By hand.** With `word_vectors` $(2, 0), (4, 2)$ and the row `[0, 1]` the average is $(3, 1)$.
 # The row `[1, -1]` has one word only, so its average must be $(4, 2)$. Follow the code with that row and a pencil.
 #
-# **What to do.** Two points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns.
+# **What to do.** Two points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
 #
 # **In**: `word_vectors` and `output_vectors` $(V, D)$ float32, `contexts` $(B, S)$ int64, $B$ and $S$ at least 1. **Out**: float32 $(B, V)$.
 #
@@ -826,9 +826,9 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them, `x_max` up to a million and `alpha` from 0.1 to 8. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
 #
-# **In**: `counts`, a tensor with any number of axes from one on, no negative number. **Out**: float32 in the same shape.
+# **In**: `counts`, a tensor with any number of axes from one on, none of length 0, and no negative number. **Out**: float32 in the same shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -967,7 +967,7 @@ check(analogy)
 # | 1 | predicts something that one can check: for example what the nearest neighbours of *bank* will be, or a cosine that will be larger than another |
 # | 1 | names what a model would have to do differently to tell the two apart |
 #
-# Short is fine. Correct and concrete beats long.
+# Length earns and costs nothing. Correct and concrete beats long.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
