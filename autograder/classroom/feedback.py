@@ -37,10 +37,12 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     stages = result["stages"] if result else []
     first = next((stage for stage in stages if stage["status"] not in ("passed", "capped")), None)
     own = verdict.own.get(short, "")
+    broken = next((error.removeprefix(f"{short}: ") for error in verdict.cell_errors if error.startswith(f"{short}: ")), "")
+    stopped = bool(broken and first and first["status"] == "not_attempted")       # its cell ended before the function was there
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
             "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
-            "own_error": first["detail"] if first and first["status"] == "error" else "",
+            "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",
             "waits": verdict.waits(id) if verdict.readable and earned is None else "",
             "comment": "\n".join(filter(None, (graded.comments.get(short, ""), graded.comments.get(f"{short}-check"))))}
 

@@ -27,7 +27,8 @@ def standing_in(function: Callable, name: str) -> str:
     wanted[0].decorator_list = []
     for node in wanted:                     # grows while it is walked: helpers of helpers
         for inner in ast.walk(node):
-            found = there.get(inner.id) if isinstance(inner, ast.Name) else None
+            # `_` is what a loop throws away, and never the function that the registry calls so.
+            found = there.get(inner.id) if isinstance(inner, ast.Name) and inner.id != "_" else None
             if found is not None and found not in wanted:
                 wanted.append(found)
     wanted[0].name = name
