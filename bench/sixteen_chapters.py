@@ -1,7 +1,7 @@
 """A book of sixteen chapters, made of chapter 1 copied and varied: what building, navigation, search and pages cost.
 
-Each copy differs from the others in every code cell and every heading, so that neither the cache of executed pages nor
-Sphinx serves one twice. Seconds are of the machine as it was; CPU seconds are what is counted on, because other work on
+Each copy differs from the others in every code cell, every title and every section, so that neither the cache of
+executed pages nor Sphinx serves one twice. Headings below the titles stay, since the exercises name them. Seconds are of the machine as it was; CPU seconds are what is counted on, because other work on
 the machine stretches the former and hardly the latter.
 
     python bench/sixteen_chapters.py            # all of it: copies, cold build, unchanged build, one edited page
@@ -25,7 +25,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from record import save
 
-from course.book import build, cache, kernels
+from course.book import build, cache, kernels, stills
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTER = "01-static-embeddings"
@@ -52,10 +52,10 @@ def make_book(work: Path, copies: int) -> list[str]:
 
 
 def varied(text: str, number: int) -> str:
-    """A page whose code cells and headings differ from those of every other copy, and whose labels are its own."""
+    """A page whose code cells, title and sections differ from those of every other copy, and whose labels are its own."""
     text = re.sub(r"^(```\{code-cell\}[^\n]*\n(?:(?::[^\n]*|---.*?---)\n)*)", rf"\g<1># chapter {number}\n", text, flags=re.M)
-    text = re.sub(r"^(#{1,6} .+)$", lambda found: found[1] if found[1].startswith("# chapter") else f"{found[1]} ({number})",
-                  text, flags=re.M)
+    text = re.sub(r"^# (?!chapter )(.+)$", rf"# \1 ({number})", text, flags=re.M)
+    text = re.sub(r"^(#{2,6} .+)$", rf"\1\n\nThis section is of chapter {number}.", text, flags=re.M)
     text = re.sub(rf"\b{CHAPTER}/", f"{number:02}-copy/", text)
     return re.sub(r"^\(([\w-]+)\)=$", rf"(\1-{number})=", text, flags=re.M)
 
@@ -128,6 +128,19 @@ def libraries() -> float:
         return round(nursery.cpu_seconds, 1)
 
 
+def stills_drawn(html: Path, names: list[str]) -> dict:
+    """How many figures the chapters have, and the CPU seconds of drawing the still of each of the first chapter's anew.
+
+    The copies share data and so stills; in a book every figure has its own. 0 seconds where there is no Chromium.
+    """
+    found = [figure for page in sorted((html / names[0]).glob("*.html"))
+             for figure in stills.FIGURE.findall(page.read_text(encoding="utf-8"))]
+    chromium, spent = stills.find_chromium(), []
+    for _, name, _, _, data in found if chromium else []:
+        spent.append(timed(stills.draw, chromium, name, data)[1])
+    return {"figures": len(found) * len(names), "CPU seconds of a still": round(statistics.mean(spent), 2) if spent else 0}
+
+
 def measure(html: Path, names: list[str]) -> dict:
     """What the built book weighs: pages, links of the navigation, search, a page with all that it loads."""
     pages = sorted(path for path in html.rglob("*.html"))
@@ -163,11 +176,13 @@ def main() -> None:
         wall, cpu, _ = timed(build.build_book, work, args.jobs, False, print)
         steps["one page's words edited"] = {"seconds": wall, "CPU seconds": cpu}
         result |= measure(work / "_build" / "html", names)
+        steps["stills"] = stills_drawn(work / "_build" / "html", names)
     pages, each = steps["pages run"]["pages that run"], steps["pages run"]["CPU seconds of a page, mean"]
-    writing, loading = steps["pages written and checked, cold"]["CPU seconds"], libraries()
+    drawing = steps["stills"]["figures"] * steps["stills"]["CPU seconds of a still"]
+    writing, loading = steps["pages written and checked, cold"]["CPU seconds"] + drawing, libraries()
     result["arithmetic"] = (
         f"libraries loaded once: {loading:.0f} s; {pages} pages x {each} CPU seconds on 2 cores: {pages * each / 2:.0f} s; "
-        f"writing and checking them on one: {writing:.0f} s; "
+        f"writing and checking them, {drawing:.0f} s of it for stills, on one: {writing:.0f} s; "
         f"together {loading + pages * each / 2 + writing:.0f} s of the {PLAN} planned. "
         f"To keep the plan a page may use {2 * (PLAN - loading - writing) / pages:.1f} CPU seconds.")
     print(result["arithmetic"])

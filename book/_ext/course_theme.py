@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docutils import nodes
+from pybtex.plugin import find_plugin, register_plugin
 from sphinx.util.fileutil import copy_asset
 from sphinx.writers.html5 import HTML5Translator
 
@@ -22,6 +23,8 @@ from course.book.page_notebooks import glued_by, to_notebook
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
+# A formula and the signs that touch it: a browser may end a line between the two, and begin the next with a colon.
+TOUCHED = re.compile(r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([)\]”’.,;:!?]*)')
 MENDED = {  # docutils' markup that assistive technology cannot use, and what stands in its place
     'role="doc-biblioentry"': 'role="listitem"',  # deprecated, and not allowed inside the role="list" around it
     '<th class="head"><p></p></th>': "<td></td>",  # the empty corner of a table is no heading
@@ -56,6 +59,12 @@ def pages_that_ran_again(app, env, added, changed, removed):
     return [docname for docname, run in env.w2s_runs.items() if run != before.get(docname)]
 
 
+def remember_citation_plugins(app):
+    """pybtex looks through all installed packages for its plugins at each citation; those that are registered it has."""
+    for name in ("plaintext", "docutils"):
+        register_plugin("pybtex.backends", name, find_plugin("pybtex.backends", name), force=True)
+
+
 def use_own_search(app):
     """Sphinx's own index has no sentences to show; search_texts.py writes what the search page looks through."""
     app.builder.search = False
@@ -67,11 +76,17 @@ def _wanted(asset, body):
     return keep is not None and keep(body)
 
 
+def keep_signs(body):
+    """Each formula in a line together with the brackets and stops that touch it."""
+    return TOUCHED.sub(lambda found: f'<span class="nobr">{found[0]}</span>' if found[1] or found[3] else found[0], body)
+
+
 def choose_assets(app, pagename, templatename, context, doctree):
     """Put only the wanted scripts and stylesheets on a page; those of figures come from the extension `figures`."""
     body = context.get("body", "")
     for wrong, right in MENDED.items():
         body = body.replace(wrong, right)
+    body = keep_signs(body)
     if "body" in context:
         context["body"] = body
     context["script_files"] = [js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)]
@@ -190,6 +205,7 @@ def setup(app):
     app.add_config_value("w2s_report_address", "", "html", [str])
     app.connect("config-inited", use_true_pages)
     app.connect("builder-inited", use_own_search)
+    app.connect("builder-inited", remember_citation_plugins)
     app.connect("env-get-outdated", pages_that_ran_again)
     app.connect("html-page-context", choose_assets, priority=900)
     app.connect("build-finished", finish, priority=900)

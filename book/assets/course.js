@@ -90,7 +90,7 @@
 
   /* What scrolls sideways must be reachable by keyboard, and only then be a tab stop. */
   function reachScrolling() {
-    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-back, .book-nav, .on-page, .panels").forEach((box) => {
+    document.querySelectorAll(".content pre, .table-scroll, .cell_output, div.math, .amsmath, .w2s-picture > div, .w2s-back, .book-nav, .on-page, .panels").forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1 || (box.matches("nav, .panels") && getComputedStyle(box).overflowY === "auto" && box.scrollHeight > box.clientHeight + 1);
       if (scrolls) box.tabIndex = 0;
       else if (box.tabIndex === 0) box.removeAttribute("tabindex");

@@ -16,6 +16,7 @@ Not here: how it looks (book/_ext/questions.py) and what the reader answered (th
 """
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -60,12 +61,22 @@ class Questions:
 
 
 def load_questions(path: str | Path) -> Questions:
-    """The checked content of `path`. Raises QuestionError, which names the file and the entry at fault."""
+    """The checked content of `path`. Raises QuestionError, which names the file and the entry at fault.
+
+    A file is read once until it changes: each page of a chapter asks for the chapter's questions several times.
+    """
     path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        state = path.stat()
     except FileNotFoundError:
         raise QuestionError(f"{path}: no such file; give a path relative to the page") from None
+    return _load(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _load(path, changed, size):
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise QuestionError(f"{path}: not YAML: {error}") from None
     if not isinstance(content, dict) or not set(content) <= {"quiz", "flashcards"}:

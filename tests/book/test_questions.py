@@ -55,6 +55,11 @@ def test_a_mistake_is_named_with_file_and_entry(load, change, message):
     assert "questions.yml" in str(caught.value)
 
 
+def test_a_file_that_has_changed_is_read_anew(load):
+    before = load(SOUND)
+    assert load(changed(lambda c: c["flashcards"][0].update(front="Another front"))) != before
+
+
 def test_text_that_is_not_yaml_is_named(load):
     with pytest.raises(QuestionError, match="not YAML"):
         load("quiz: [")

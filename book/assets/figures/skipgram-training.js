@@ -54,7 +54,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
       set(trail, { points: tools.points(past.map(({ positions }) => place(positions[k]))) });
     });
     stop = tools.animate(600, (t) => paint(shot.positions.map((p, k) => blend(p, k, t))));
-    loss.show({ x: tools.scale([0, Math.max(1, shots.length - 1)], [edge, width - 12]), lines: [{ points: losses }],
+    loss.show({ x: tools.scale([0, Math.max(1, shots.length - 1)], [edge + 8, width - 12]), lines: [{ points: losses }],
       y: tools.scale(span(losses.map(([, value]) => value)), [height + chart - 12, height + 30]), many: [0, 2],
       dot: [at, shot.loss], box: [edge, height + 24, width - 12, height + chart - 4] });
     centre.textContent = shot.center;

@@ -1,0 +1,49 @@
+"""The table on a chapter's page of exercises: what each asks, the section that explains it, minutes and points.
+
+Everything comes from the assignment and from the headings of the pages, so that the page types none of it.
+"""
+import re
+from html import escape
+from pathlib import Path
+
+from docutils.nodes import make_id
+from IPython.display import HTML
+
+from autograder.authoring.catalogue import Assignment
+from course.book.prose import plain
+from course.book.reading import exercise_minutes
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+KINDS = {"function": "write a function", "predict": "predict, then run", "find-line": "find the wrong line",
+         "write-test": "write the test", "manual": "answer in words"}
+HEADS = ("exercise", "what you do", "kind", "read first", "minutes", "points")
+
+
+def exercise_table(chapter: Assignment) -> HTML:
+    """A line with the sums, and the table; each row has the id that sections link to."""
+    times = exercise_minutes(chapter)
+    head = "".join(f'<th scope="col"{_side(name)}>{name}</th>' for name in HEADS)
+    rows = "".join(_row(chapter, name, one, times[name]) for name, one in chapter.exercises.items())
+    return HTML(f"<p>{len(chapter.exercises)} exercises, {chapter.points:g} points, about {sum(times.values())} minutes.</p>"
+                f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>')
+
+
+def section_title(see: str) -> str:
+    """The words of a link to "01-static-embeddings/counting#fewer-the": the titles of page and section."""
+    page, _, anchor = see.partition("#")
+    titles = [plain(title) for title in re.findall(r"^#+ (.+)$", (BOOK / f"{page}.md").read_text(encoding="utf-8"), re.M)]
+    section = next((title for title in titles if make_id(title) == anchor), anchor.replace("-", " "))
+    return f"{titles[0]} › {section}" if anchor else titles[0]
+
+
+def _row(chapter, name, one, minutes):
+    card = chapter.cells[f"{name.split('.', 1)[1]}-card"][0].source
+    title = re.search(r"^## \d+\. (.+)$", card, re.M)[1]
+    page, _, anchor = one.see.rpartition("/")[2].partition("#")
+    link = f'<a href="{page}.html{"#" + anchor if anchor else ""}">{escape(section_title(one.see))}</a>'
+    return (f'<tr id="exercise-{name.replace(".", "-").replace("_", "-")}"><td><code>{name}</code></td><td>{escape(title)}</td>'
+            f'<td>{KINDS[one.kind]}</td><td>{link}</td><td{_side("minutes")}>{minutes}</td><td{_side("points")}>{one.points:g}</td></tr>')
+
+
+def _side(name):
+    return ' class="text-right"' if name in ("minutes", "points") else ""
