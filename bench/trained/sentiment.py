@@ -8,6 +8,9 @@ neighbours are held out together, every fifth time. All three ways see the same 
 - naive Bayes over counts of words;
 - logistic regression over the means of MiniLM's token vectors, its strength chosen within what is trained on;
 - the same mean under a linear layer, everything learning but the embeddings, lower layers at lower rates.
+
+The classifier is not kept: what it learns is all of MiniLM but its embeddings, 10.6 million numbers or 21 MB in half
+precision, where a file of weights has 4 MB at most. Its record says what it reached.
 """
 import argparse
 import os
