@@ -72,8 +72,8 @@ class Predict(SphinxDirective):
                 f"{html.escape(option)}</label>" for option in options) + "</fieldset>"
         else:
             unit = html.escape(self.options.get("unit", ""))
-            answer = (f'<label>Your prediction <input type="text" inputmode="decimal" name="{field}" autocomplete="off" '
-                      f'required aria-describedby="{field}-said"></label>' + (f" <span>{unit}</span>" if unit else ""))
+            answer = ('<label>Your prediction <span class="nobr"><input type="text" inputmode="decimal" '
+                      f'name="{field}" autocomplete="off" required aria-describedby="{field}-said"> {unit}</span></label>')
         sure = "".join(f'<option value="{value}">{word}</option>' for value, word in SURE)
         return (f'<form class="w2s-predict-form" hidden>{answer} <label>This is <select name="sure">{sure}</select></label> '
                 '<button type="submit">Compare</button> <button type="button" class="w2s-peek">Show without predicting</button>'
