@@ -30,7 +30,7 @@ class Stage:
     at_most: float = 1.0
 
 
-@dataclass
+@dataclass(eq=False)
 class Exercise:
     """One exercise: `id` is "NN.name", where NN is the assignment and name the grade id of the solution cell.
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from autograder.checks.results import FAILED, StageResult
-from autograder.checks.stages import Run, run_one
-from autograder.checks.student import Call, LocalStudent, Returned, Student, StudentError
+from autograder.checks.stages import Run
+from autograder.checks.student import Call, Returned, Student, StudentError
+from autograder.checks.suspects import Suspect, answer, suspects
 from autograder.checks.values import same
 
 REPLAYS = 40        # more inputs than these are not asked again
@@ -23,65 +24,55 @@ def named(exercise, student: Student, runs: list[Run], results: list[StageResult
     """The results, each first failure of a function with the misconception that explains all of its answers."""
     if exercise.kind == "write-test" or any(result.status in UNSURE for result in results):
         return results      # a test says yes or no: many different ones say the same
-    results = list(results)
+    results, known = list(results), suspects(exercise, mistakes, rng_for_stage)
     for function in dict.fromkeys(mistake.replaces for mistake in mistakes):
         failed = next((place for place, (run, result) in enumerate(zip(runs, results)) if result.status in FAILED
                        and any(call.name == function for call in run.calls)), None)
         if failed is not None:
-            known = [mistake for mistake in mistakes if mistake.replaces == function]
-            sentence = _sentence(exercise, student, _of(function, runs), rng_for_stage, function, known)
+            theirs = [_of(function, run) for run in runs]
+            sentence = _sentence(student, theirs, function, [one for one in known if one.mistake.replaces == function])
             results[failed] = replace(results[failed], misconception=sentence)
     return results
 
 
-def _sentence(exercise, student: Student, theirs: list[list[Call]], rng_for_stage: Callable, function: str,
-              mistakes: list) -> str:
+def _sentence(student: Student, theirs: list[list[Call]], function: str, known: list[Suspect]) -> str:
     """The misconception of the one mistake that answers as the student does, or ""."""
-    likely = [(mistake, suspect) for mistake in mistakes
-              if (suspect := _suspect(exercise, mistake, theirs, rng_for_stage, function)) is not None]
-    for call in _not_asked(exercise, theirs, rng_for_stage, function, mistakes) if likely else []:
-        came = _answer(student, call)
-        likely = [(mistake, suspect) for mistake, suspect in likely if _same(_answer(suspect, call), came)]
-    sentences = {mistake.misconception for mistake, _ in likely}
+    likely = [suspect for suspect in known if _answers_like(suspect, theirs, function)]
+    for call in _not_asked(theirs, function, known) if likely else []:
+        came = answer(student, call)
+        likely = [suspect for suspect in likely if _same(answer(suspect.student, call), came)]
+    sentences = {suspect.mistake.misconception for suspect in likely}
     return sentences.pop() if len(sentences) == 1 else ""
 
 
-def _suspect(exercise, mistake, theirs: list[list[Call]], rng_for_stage: Callable, function: str) -> Student | None:
-    """A student who makes this mistake, if it answers like the real one in every stage; asked no further than that."""
-    suspect, fails = LocalStudent({function: mistake.made()}), False
-    for stage, mine in zip(exercise.stages, theirs):
-        run = run_one(exercise, stage, suspect, rng_for_stage(stage.name))
-        asked = _of(function, [run])[0]
+def _answers_like(suspect: Suspect, theirs: list[list[Call]], function: str) -> bool:
+    """Whether a suspect answers like the student in every stage, and fails in one; asked no further than that."""
+    fails = False
+    for place, mine in enumerate(theirs):
+        run = suspect.run(place)
+        asked = _of(function, run)
         if not _same_calls(asked, mine):
-            return None
+            return False
         fails = fails or bool(asked) and run.result.status in FAILED
-    return suspect if fails else None
+    return fails
 
 
-def _of(function: str, runs: list[Run]) -> list[list[Call]]:
-    return [[call for call in run.calls if call.name == function] for run in runs]
+def _of(function: str, run: Run) -> list[Call]:
+    return [call for call in run.calls if call.name == function]
 
 
-def _not_asked(exercise, theirs: list[list[Call]], rng_for_stage: Callable, function: str, mistakes: list) -> list[Call]:
+def _not_asked(theirs: list[list[Call]], function: str, known: list[Suspect]) -> list[Call]:
     """Calls that a mistake is asked at some stage and the student was not, because a stage ends where it fails."""
     found: list[Call] = []
-    for stage, mine in zip(exercise.stages, theirs):
+    for place, mine in enumerate(theirs):
         longest = mine
-        for mistake in mistakes:
-            run = run_one(exercise, stage, LocalStudent({function: mistake.made()}), rng_for_stage(stage.name))
-            longest = max(longest, _of(function, [run])[0], key=len)
+        for suspect in known:
+            run = suspect.run(place)
+            longest = max(longest, _of(function, run), key=len)
             if run.result.status not in FAILED:
                 break
         found += longest[len(mine):]
     return [call for call in found if call.again][:REPLAYS]
-
-
-def _answer(student: Student, call: Call) -> Returned | StudentError:
-    """What the student says to a call that was put to somebody else."""
-    try:
-        return student.call(call.name, *call.args, **call.kwargs)
-    except StudentError as error:
-        return error
 
 
 def _same_calls(left: list[Call], right: list[Call]) -> bool:
