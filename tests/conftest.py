@@ -7,16 +7,20 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import signatures
+
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                      "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+                      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]  # no way out
 
 LEFT = []       # the command lines of processes that tests left running
 
 # One torch thread a process: the suite runs a process a core, and idle spinning threads would steal them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+signatures.install()
 
 
 def find_chromium() -> str | None:
