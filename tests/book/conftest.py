@@ -2,6 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import axe_playwright_python
 import pytest
 import yaml
 
@@ -36,42 +37,96 @@ class Heard:
 
 
 def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **settings):
-    """A page in a context of its own, with the network cut: only file:// and this machine are answered.
+    """A page in a context of its own; the browser reaches files and this machine only (see CHROMIUM_ARGUMENTS).
 
     Without `maths` MathJax arrives empty: two megabytes of script that only tests which look at the whole page need.
     """
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, **settings)
-    heard = Heard()
-
-    def answer(route):
-        heard.requests.append(route.request.url)
-        if not maths and "/mathjax/" in route.request.url:
-            route.fulfill(body="", content_type="text/javascript")
-        elif route.request.url.startswith(("file://", "data:", "blob:", "http://127.0.0.1:")):
-            route.continue_()
-        else:
-            route.abort()
-
-    context.route("**/*", answer)
+    if not maths:
+        context.route("**/mathjax/**", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page = context.new_page()
-    page.on("console", lambda message: heard.complaints.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+    page.scripted = settings.get("java_script_enabled", True)
+    page.on("request", lambda request: page.heard.requests.append(request.url))
+    page.on("console", lambda message: page.heard.complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: page.heard.complaints.append(str(error)))
+    return visit(page, url)
+
+
+def visit(page, url: str):
+    """Load an address in an open page: ready when all that it asks for is there and it has been laid out."""
+    page.heard = Heard()
     page.goto(url)
-    page.wait_for_load_state("networkidle")
-    page.heard = heard
+    if page.scripted:
+        page.evaluate(DRAWN)
     return page
 
 
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.fixture(scope="session")
+def opened():
+    """The pages that tests have opened, by their settings: to load another address takes a fraction of opening one."""
+    pages = {}
+    yield pages
+    for page in pages.values():
+        page.context.close()
+
+
 @pytest.fixture
-def reader(browser, html):
-    """`reader("01-static-embeddings/counting", size="phone")` opens a page of the book from disk, its formulas not set."""
-    contexts = []
+def look(browser, opened):
+    """`look(url, size="phone")` loads an address as in a new browser: nothing is remembered, no key or pointer was used.
 
-    def read(name, **settings):
-        page = open_page(browser, (html / f"{name}.html").as_uri(), maths=False, **settings)
-        contexts.append(page.context)
-        return page
+    A test that looks at two addresses with the same settings gets two pages.
+    """
+    taken, further = set(), []
 
-    yield read
-    for context in contexts:
-        context.close()
+    def load(url, size="desktop", scheme="light", **settings):
+        key = size, scheme, *sorted(settings.items())
+        if key in taken:
+            further.append(open_page(browser, url, size, scheme, **settings))
+            return further[-1]
+        taken.add(key)
+        if key not in opened:
+            opened[key] = open_page(browser, url, size, scheme, **settings)
+            return opened[key]
+        page = opened[key]
+        if page.scripted:
+            page.evaluate("() => { try { localStorage.clear(); } catch (error) { return; } }")
+        page.mouse.move(0, 0)
+        page.set_viewport_size(SIZES[size])
+        page.emulate_media(media="null", color_scheme=scheme)
+        return visit(page, url)
+    yield load
+    for page in further:
+        page.context.close()
+
+
+@pytest.fixture
+def reader(look, html):
+    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book from disk, its formulas not set."""
+    return lambda name, **settings: look((html / f"{name}.html").as_uri(), maths=False, **settings)
+
+
+@pytest.fixture(scope="session")
+def stills_root(tmp_path_factory):
+    """A folder in which a still that was drawn is kept: each figure's is drawn once for all tests."""
+    return tmp_path_factory.mktemp("stills")
+
+
+def violations(page, context=None, **options):
+    """A line for each element at which axe finds a rule broken, on the page or inside `context`, a selector."""
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("([where, options]) => axe.run(where || document, options)",
+                          [context, {"resultTypes": ["violations"], "preload": False, **options}])
+    return [f"{rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
+            for rule in found["violations"] for node in rule["nodes"]]
+
+
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}
+STRUCTURE = """() => [...document.querySelectorAll('body *')].map((one) => one.tagName + one.id + one.getAttribute('role')
+    + one.getAttribute('aria-hidden') + one.hidden + (one.checkVisibility ? one.checkVisibility() : '')).join('|')"""
+"""What axe's rules but those of colour depend on: while this stays, their findings stay."""
+

@@ -1,8 +1,9 @@
 """The moving figures: by keyboard, without motion, without scripts, under a strict policy, and with the right numbers."""
 import base64
 import json
+import shutil
 import threading
-from functools import partial
+from functools import cache, partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from course.book import stills
 from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
-from tests.book.conftest import open_page
+from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
 from tests.book.figure_data import DATA, SENTENCES, WORDS, nearest
 
 pytestmark = pytest.mark.browser
@@ -25,19 +26,24 @@ def offered(name):
 
 
 @pytest.fixture(scope="module")
-def page_of(tmp_path_factory):
-    """A page that holds one figure; each call writes it anew and returns its folder."""
-    kept = tmp_path_factory.mktemp("stills")
+def site(tmp_path_factory):
+    """A folder in which each figure has a folder with its page."""
+    return tmp_path_factory.mktemp("site")
 
+
+@pytest.fixture(scope="module")
+def page_of(site, stills_root):
+    """A page that holds one figure, written once; a call returns its folder."""
+    @cache
     def write(name):
-        folder = tmp_path_factory.mktemp(name)
+        folder = site / name
         scripts = scripts_of(name, bool(ANSWERS & KEYS[name]))
         for file in ("palette.css", "figures/figures.css", *scripts):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text((ASSETS / file).read_text())
         if ANSWERS & KEYS[name]:
             write_scripts(folder / "models" / "weights", offered(name))
-        body = stills.fill(figure(name, DATA[name], caption="A caption.", alt="What it shows.").to_html(), kept)
+        body = stills.fill(figure(name, DATA[name], caption="A caption.", alt="What it shows.").to_html(), stills_root)
         (folder / "page.html").write_text(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
             '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
@@ -48,16 +54,9 @@ def page_of(tmp_path_factory):
 
 
 @pytest.fixture
-def show(browser, page_of):
-    """`show("window-counts")` opens the figure's page from disk."""
-    pages = []
-
-    def open_(name, **settings):
-        pages.append(open_page(browser, (page_of(name) / "page.html").as_uri(), **settings))
-        return pages[-1]
-    yield open_
-    for page in pages:
-        page.context.close()
+def show(look, page_of):
+    """`show("window-counts")` loads the figure's page from disk."""
+    return lambda name, **settings: look((page_of(name) / "page.html").as_uri(), **settings)
 
 
 def state(page):
@@ -115,17 +114,35 @@ def test_back_undoes_step(show):
     assert state(page) == first
 
 
+@pytest.fixture
+def timed(browser, page_of):
+    """`timed(name)` opens a figure's page where time passes when the test says so."""
+    pages = []
+
+    def open_(name, **settings):
+        pages.append(open_page(browser, "about:blank", **settings))
+        pages[-1].clock.install(time=0)
+        pages[-1].goto((page_of(name) / "page.html").as_uri())
+        pages[-1].clock.pause_at(60_000)
+        return pages[-1]
+    yield open_
+    for page in pages:
+        page.context.close()
+
+
 @pytest.mark.parametrize("name", ["window-counts", "skipgram-training"])
-def test_play_runs_until_pause_and_never_starts_by_itself(show, name):
-    page = show(name)
+def test_play_runs_until_pause_and_never_starts_by_itself(timed, name):
+    page = timed(name)
     first = state(page)
-    page.wait_for_timeout(1300)
+    page.clock.run_for(5_000)
     assert state(page) == first
     press(page, page.get_by_role("button", name="Play"), "Enter")
-    page.wait_for_function("first => JSON.stringify(document.querySelector('.w2s-stage').dataset) !== first", arg=first)
+    begun = state(page)
+    page.clock.run_for(1_000)
+    assert first != begun != state(page) != first
     press(page, page.get_by_role("button", name="Pause"), "Enter")
     paused = state(page)
-    page.wait_for_timeout(1300)
+    page.clock.run_for(5_000)
     assert state(page) == paused
 
 
@@ -141,12 +158,11 @@ def test_the_full_matrix_is_the_reference_count(show, window):
     assert shown == window_counts(ids, len(WORDS), window=window).toarray().tolist()
 
 
-def test_touch_moves_a_figure(browser, page_of):
-    page = open_page(browser, (page_of("window-counts") / "page.html").as_uri(), size="phone", has_touch=True)
+def test_touch_moves_a_figure(show):
+    page = show("window-counts", size="phone", has_touch=True)
     before = state(page)
     page.get_by_role("button", name="Step").tap()
     assert state(page) != before
-    page.context.close()
 
 
 def test_a_sense_has_a_shape_of_its_own(show):
@@ -158,12 +174,18 @@ def test_a_sense_has_a_shape_of_its_own(show):
     assert len({shape for _, shape in marks}) == 3
 
 
-def test_reduced_motion_moves_at_once(show):
-    page = show("skipgram-training", reduced_motion="reduce")
-    press(page, page.get_by_role("slider"), "End")
-    at = page.locator(".w2s-dot").first.get_attribute("transform")
-    page.wait_for_timeout(400)
-    assert page.locator(".w2s-dot").first.get_attribute("transform") == at
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_reduced_motion_moves_at_once_and_else_frame_by_frame(show, motion):
+    page = show("skipgram-training", reduced_motion=motion)
+    at_once, later = page.evaluate("""async () => {
+        const slider = document.querySelector("input[type=range]");
+        const place = () => document.querySelector(".w2s-live .w2s-dot").getAttribute("transform");
+        slider.value = slider.max;
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        const seen = [place()];  // no frame has been painted since
+        for (let frame = 0; frame < 60; frame++) await new Promise(requestAnimationFrame);
+        return [...seen, place()]; }""")
+    assert (later == at_once) == (motion == "reduce")
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
@@ -184,29 +206,25 @@ def test_with_scripts_the_still_gives_way_and_returns_in_print(show, name):
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
-def test_a_figure_that_cannot_draw_leaves_its_still(browser, page_of, name):
+def test_a_figure_that_cannot_draw_leaves_its_still(look, page_of, name):
     folder = page_of(name)
     text = (folder / "page.html").read_text()
     start = text.index('<script type="application/json">')
-    (folder / "page.html").write_text(text[:start] + '<script type="application/json">{}</script>' + text[text.index("</script>", start) + 9:])
-    page = open_page(browser, (folder / "page.html").as_uri())
+    (folder / "broken.html").write_text(text[:start] + '<script type="application/json">{}</script>' + text[text.index("</script>", start) + 9:])
+    page = look((folder / "broken.html").as_uri())
     assert page.heard.complaints
     assert page.locator(".w2s-still").is_visible()
-    page.context.close()
 
 
-def faults(page):
+def faults(page, **options):
     """What axe finds on a page that is one figure."""
-    from axe_playwright_python.sync_playwright import Axe
-    options = {"preload": False, "rules": {"page-has-heading-one": {"enabled": False}}}
-    rules = Axe().run(page, options=options).response["violations"]
-    return [(rule["id"], node["target"]) for rule in rules for node in rule["nodes"]]
+    return violations(page, **{"rules": {"page-has-heading-one": {"enabled": False}}, **options})
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["desktop", "phone"])
-def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violation(show, name, size, scheme):
+@pytest.mark.parametrize("size, scheme, other", [("desktop", "light", "dark"), ("phone", "dark", "light")])
+def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violation(show, name, size, scheme, other):
+    """Loaded in one scheme and then seen in the other too: its elements stay the same, so only colours are asked again."""
     page = show(name, size=size, scheme=scheme, reduced_motion="reduce")
     stage, states = page.locator(".w2s-stage"), [state(page)]
     control = stage.locator("button:has-text('Step'), .w2s-segment:not(:has(:checked))").first
@@ -218,8 +236,17 @@ def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violat
     root = "document.documentElement"
     assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), "wider than the screen"
     assert faults(page) == []
+    assert_same_elements_and_no_pale_colour(page, other)
     assert page.heard.complaints == []
     assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
+
+
+def assert_same_elements_and_no_pale_colour(page, scheme):
+    """What axe found of an open page in one scheme holds in the other, but for its colours, which it looks at again."""
+    structure = page.evaluate(STRUCTURE)
+    page.emulate_media(color_scheme=scheme)
+    assert page.evaluate(STRUCTURE) == structure
+    assert faults(page, **COLOUR_RULES) == []
 
 
 @pytest.mark.parametrize("size, scheme", [("desktop", "light"), ("phone", "dark")])
@@ -248,19 +275,18 @@ def test_the_readers_own_words_are_answered_by_the_model_in_the_page_as_torch_an
     assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
 
 
-def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(browser, page_of):
-    folder = page_of("word-mixtures")
+def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):
+    folder = shutil.copytree(page_of("word-mixtures"), tmp_path / "page")
     weights = folder / "models" / "weights" / "skipgram_glosses.js"
     text = weights.read_text()
     weights.unlink()
-    page = open_page(browser, (folder / "page.html").as_uri())
+    page = look((folder / "page.html").as_uri())
     page.get_by_role("button", name="Load").click()
     page.get_by_text("The model could not be loaded: skipgram_glosses.js could not be loaded.").wait_for()
     weights.write_text(text)
     page.get_by_role("button", name="Load").click()
     page.get_by_text("The model runs in this page: 0.50 million numbers.").wait_for()
     assert [text for text in page.heard.complaints if "skipgram_glosses.js" not in text and "ERR_FILE" not in text] == []
-    page.context.close()
 
 
 class Strict(SimpleHTTPRequestHandler):
@@ -275,19 +301,24 @@ class Strict(SimpleHTTPRequestHandler):
         """Say nothing: the test reads the browser's console."""
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
-def test_a_figure_works_where_only_scripts_of_the_site_may_run(browser, page_of, name):
-    """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy refuses."""
-    server = HTTPServer(("127.0.0.1", 0), partial(Strict, directory=str(page_of(name))))
+@pytest.fixture(scope="module")
+def strict(site):
+    """The address at which a strict server has every figure's page."""
+    server = HTTPServer(("127.0.0.1", 0), partial(Strict, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    page = open_page(browser, f"http://127.0.0.1:{server.server_port}/page.html")
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_a_figure_works_where_only_scripts_of_the_site_may_run(look, strict, page_of, name):
+    """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy refuses."""
+    page = look(f"{strict}/{page_of(name).name}/page.html")
     assert page.locator(".w2s-live").is_visible()
     if ANSWERS & KEYS[name]:
         page.get_by_role("button", name="Load").click()
         page.locator(".w2s-stage[data-source=page]").wait_for()
     assert page.heard.complaints == []
-    page.context.close()
-    server.shutdown()
 
 
 def widget_page(folder, name, model):
@@ -305,15 +336,14 @@ def widget_page(folder, name, model):
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
-def test_the_widget_module_draws_the_same_figure(browser, tmp_path, name):
-    page = open_page(browser, widget_page(tmp_path, name, "{ get: (key) => traits[key] }"))
+def test_the_widget_module_draws_the_same_figure(look, tmp_path, name):
+    page = look(widget_page(tmp_path, name, "{ get: (key) => traits[key] }"))
     assert page.locator(".w2s-widget .w2s-stage").bounding_box()["height"] > 100
     assert page.locator(".w2s-widget").evaluate("node => getComputedStyle(node).colorScheme") == "dark"
     assert page.heard.complaints == []
-    page.context.close()
 
 
-def test_in_a_notebook_the_kernel_brings_the_model(browser, tmp_path):
+def test_in_a_notebook_the_kernel_brings_the_model(look, tmp_path):
     made = figure("word-mixtures", DATA["word-mixtures"], caption="C", alt="A").to_widget()
     sent = []
     made.send = lambda content, buffers=(): sent.append((content, buffers))
@@ -326,9 +356,8 @@ def test_in_a_notebook_the_kernel_brings_the_model(browser, tmp_path):
         wide.set(bytes, 3);  // as a notebook does it: a view into something larger
         this.hear(CONTENT, [new DataView(wide.buffer, 3)]); } }"""
     model = model.replace("BYTES", json.dumps(base64.b64encode(weights).decode())).replace("CONTENT", json.dumps(content))
-    page = open_page(browser, widget_page(tmp_path, "word-mixtures", model))
+    page = look(widget_page(tmp_path, "word-mixtures", model))
     page.get_by_role("button", name="Load").click()
     page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
     assert float(page.locator(".w2s-stage").get_attribute("data-apart")) < 1e-3
     assert page.heard.complaints == []
-    page.context.close()

@@ -190,12 +190,32 @@ def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html)
     assert text.count('class="printed-page"') == len(pdf.contents(root / "book" / "_toc.yml"))
 
 
-def test_the_book_is_printed_into_one_pdf(html, tmp_path):
-    root = html.parents[1]
-    made = shutil.move(pdf.print_book(root, html), tmp_path / "book.pdf")
-    data = made.read_bytes()
+def printed_pages(root, html):
+    """How many sheets the book has whose contents are those of `root`."""
+    data = pdf.print_book(root, html).read_bytes()
     assert data.startswith(b"%PDF") and b"/Outlines" in data
-    assert max(map(int, re.findall(rb"/Count (\d+)", data))) >= len(pdf.contents(root / "book" / "_toc.yml"))
+    return max(map(int, re.findall(rb"/Count (\d+)", data)))
+
+
+@pytest.fixture
+def of_its_own(html, tmp_path):
+    """A folder that stands for the checkout: its own contents and its own PDF, the pages of the built book."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "html").symlink_to(html)
+    return tmp_path
+
+
+def test_pages_are_printed_into_one_pdf(html, of_its_own):
+    """Three pages; the whole book, which takes as many seconds as it has pages, in the sweeps."""
+    (of_its_own / "book" / "_toc.yml").write_text(f"root: intro\nchapters: [{{file: {PAGE}}}, {{file: set-up}}]\n")
+    assert 3 <= printed_pages(of_its_own, html) < 60
+
+
+@pytest.mark.long
+def test_the_book_is_printed_into_one_pdf(html, of_its_own):
+    shutil.copy(html.parents[1] / "book" / "_toc.yml", of_its_own / "book")
+    assert printed_pages(of_its_own, html) >= len(pdf.contents(of_its_own / "book" / "_toc.yml"))
 
 
 def test_a_machine_without_a_browser_is_told_what_to_install(html, monkeypatch):

@@ -4,35 +4,38 @@ from pathlib import Path
 import pytest
 
 from course.book.figures import ASSETS, KEYS, KIT
-from tests.book.conftest import open_page
-from tests.book.test_figures_in_browser import faults
+from tests.book.conftest import open_page, visit
+from tests.book.test_figures_in_browser import assert_same_elements_and_no_pale_colour, faults
 
 pytestmark = pytest.mark.browser
 GALLERY = Path(__file__).with_name("kit_gallery.js")
 
 
-@pytest.fixture
-def gallery(browser, tmp_path):
-    """`gallery(size, scheme)` opens a page that holds every part of the kit."""
-    opened = []
+@pytest.fixture(scope="module")
+def gallery(browser, tmp_path_factory):
+    """`gallery(size, scheme)` opens a page that holds every part of the kit, or loads it again."""
+    opened, folder = {}, tmp_path_factory.mktemp("gallery")
 
     def open_(size="desktop", scheme="light"):
+        if size in opened:
+            opened[size].emulate_media(color_scheme=scheme)
+            return visit(opened[size], opened[size].url)
         scripts = [ASSETS / "figures" / "kit" / f"{part}.js" for part in KIT] + [GALLERY]
         styles = "".join((ASSETS / file).read_text() for file in ("palette.css", "figures/figures.css"))
-        (tmp_path / "page.html").write_text(
+        (folder / "page.html").write_text(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title><meta name="viewport" content="width=device-width">'
             f'<link rel="icon" href="data:,"><style>{styles} body {{ background: var(--w2s-paper); color: var(--w2s-ink); }}</style>'
             '<main><h1>Kit</h1><figure class="w2s-figure" data-w2s-figure="kit-gallery"><script type="application/json">{}</script>'
             "<figcaption>Parts.</figcaption></figure></main>" + "".join(f"<script>{path.read_text()}</script>" for path in scripts))
-        opened.append(open_page(browser, (tmp_path / "page.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce"))
-        return opened[-1]
+        opened[size] = open_page(browser, (folder / "page.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
+        return opened[size]
     yield open_
-    for page in opened:
+    for page in opened.values():
         page.context.close()
 
 
-@pytest.mark.parametrize("size, scheme", [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")])
-def test_every_part_answers_to_mouse_and_keyboard_in_silence_without_a_violation(gallery, size, scheme):
+@pytest.mark.parametrize("size, scheme, other", [("desktop", "light", "dark"), ("phone", "dark", "light")])
+def test_every_part_answers_to_mouse_and_keyboard_in_silence_without_a_violation(gallery, size, scheme, other):
     page = gallery(size, scheme)
     stage = page.locator(".w2s-stage")
     page.get_by_role("button", name="bank").click()
@@ -51,6 +54,7 @@ def test_every_part_answers_to_mouse_and_keyboard_in_silence_without_a_violation
     assert stage.get_attribute("data-text") == "river"
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert faults(page) == []
+    assert_same_elements_and_no_pale_colour(page, other)
     assert page.heard.complaints == []
 
 

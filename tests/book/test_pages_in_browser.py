@@ -1,86 +1,96 @@
-"""Every page, on a desktop and a phone, light and dark: what only a browser can see."""
+"""Every page, on a desktop and a phone, light and dark: what only a browser can see.
+
+axe takes longer than all else together, so a run of all tests asks it about a sample that grows by seconds a chapter.
+Each page is loaded once, every other one on a phone in the dark, seen at both widths and in both schemes, and asked all
+rules but those of colour; each third page is asked all rules in all four looks. `make sweeps` asks all rules of every
+page in all four, loaded at both widths.
+"""
 import pytest
 
-from tests.book.conftest import open_page, page_names
+from tests.book.conftest import COLOUR_RULES, DRAWN, SIZES, STRUCTURE, page_names, violations
 
 pytestmark = pytest.mark.browser
-AXE = {"resultTypes": ["violations"], "preload": False}
-COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}
-LOOKS = [("desktop", "light", "dark"), ("phone", "dark", "light")]
-"""A width, the colours in which a page is loaded, and those to which it changes while it is open."""
+LOADED = [("desktop", "light"), ("phone", "dark")]
+OTHER = {"light": "dark", "dark": "light", "desktop": "phone", "phone": "desktop"}
+NO_COLOURS = {"rules": {rule: {"enabled": False} for rule in COLOUR_RULES["runOnly"]}}
+PAGES = page_names()
 
 
-@pytest.mark.parametrize("name", page_names())
-def test_a_page_breaks_no_rule_complains_of_nothing_asks_nobody_and_fits(browser, html, name):
-    """axe, the console, requests and sideways scrolling: one visit a width answers all four.
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_breaks_no_rule_complains_of_nothing_asks_nobody_and_fits(look, html, name):
+    """axe, the console, requests and sideways scrolling: one visit answers all four."""
+    number = PAGES.index(name)
+    assert faults(look, html, name, *LOADED[number % 2], colours=number % 3 == 0) == []
 
-    In the colours to which an open page changes axe asks its rules of colour again: its text and structure are the same.
+
+@pytest.mark.long
+@pytest.mark.parametrize("size, scheme", LOADED)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_breaks_no_rule_in_any_look(look, html, name, size, scheme):
+    assert faults(look, html, name, size, scheme, colours=True) == []
+
+
+def faults(look, html, name, size, scheme, colours):
+    """What is wrong with a page that is loaded in one look, and then changed to the others while it is open.
+
+    Its text and structure must not depend on the scheme; so in the other one axe asks its rules of colour alone.
     """
-    found = []
-    for size, loaded, changed in LOOKS:
-        page = open_page(browser, (html / f"{name}.html").as_uri(), size=size, scheme=loaded, reduced_motion="reduce")
-        page.wait_for_function("!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)")
-        seen = [f"console: {text}" for text in page.heard.complaints]  # before axe runs
-        structure = page.evaluate(STRUCTURE)
-        seen += violations(page, AXE)
-        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        seen += [f"{wide} pixels too wide"] if wide > 0 else []
-        quiet = len(page.heard.complaints)
-        page.emulate_media(color_scheme=changed)
-        seen += ["its elements depend on the colours: load it in both"] if page.evaluate(STRUCTURE) != structure else []
-        seen += [f"in {changed}: {text}" for text in violations(page, {**AXE, **COLOUR_RULES}) + page.heard.complaints[quiet:]]
-        seen += [f"asked for {url}" for url in page.heard.requests if not url.startswith(("file://", "data:"))]
-        found += [f"{size}, {loaded}: {what}" for what in seen]
-        page.context.close()
-    assert found == []
+    page = look((html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
+    page.wait_for_function("!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)")
+    found = [f"console: {text}" for text in page.heard.complaints]  # before axe runs
+    structure = page.evaluate(STRUCTURE)
+    found += too_wide(page) + violations(page, **({} if colours else NO_COLOURS))
+    quiet = len(page.heard.complaints)
+    page.emulate_media(color_scheme=OTHER[scheme])
+    if page.evaluate(STRUCTURE) != structure:
+        found.append("its elements depend on the colours: load it in both")
+    found += violations(page, **COLOUR_RULES) if colours else []
+    page.set_viewport_size(SIZES[OTHER[size]])
+    page.evaluate(DRAWN)
+    found += [f"{OTHER[size]}: {text}" for text in too_wide(page)]
+    if colours:
+        found += [f"{OTHER[size]}, {OTHER[scheme]}: {text}" for text in violations(page)]
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{OTHER[size]}, {scheme}: {text}" for text in violations(page, **COLOUR_RULES)]
+    found += [f"console, when its look changed: {text}" for text in page.heard.complaints[quiet:]]
+    return found + [f"asked for {url}" for url in page.heard.requests if not url.startswith(("file://", "data:"))]
 
 
-STRUCTURE = """[...document.querySelectorAll('body *')].map((one) => one.tagName + one.id + one.getAttribute('role')
-    + one.getAttribute('aria-hidden') + one.hidden + (one.checkVisibility ? one.checkVisibility() : '')).join('|')"""
+def too_wide(page):
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    return [f"{wide} pixels too wide"] if wide > 0 else []
 
 
-def violations(page, options):
-    """A line for each element at which axe finds a rule broken."""
-    from axe_playwright_python.sync_playwright import Axe
-    return [f"{rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
-            for rule in Axe().run(page, options=options).response["violations"] for node in rule["nodes"]]
+def test_a_page_that_is_too_wide_would_be_seen(look, tmp_path):
+    page = look(_written(tmp_path, '<div style="width:2000px">wide</div>'), size="phone")
+    assert len(too_wide(page)) == 1
 
 
-def test_a_page_that_is_too_wide_would_be_seen(browser, tmp_path):
-    page = open_page(browser, _written(tmp_path, '<div style="width:2000px">wide</div>'), size="phone")
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") > 0
-    page.context.close()
-
-
-def test_an_image_from_another_machine_would_be_seen(browser, tmp_path):
-    page = open_page(browser, _written(tmp_path, '<img alt="x" src="https://example.invalid/x.png">'))
+def test_an_image_from_another_machine_would_be_seen(look, tmp_path):
+    page = look(_written(tmp_path, '<img alt="x" src="https://example.invalid/x.png">'))
     assert "https://example.invalid/x.png" in page.heard.requests
     assert page.heard.complaints
-    page.context.close()
 
 
-def test_a_violation_would_be_seen(browser, tmp_path):
-    page = open_page(browser, _written(tmp_path, '<p style="color:#bbb">pale</p><button></button>'))
-    assert {"color-contrast", "button-name"} <= {line.split()[0] for line in violations(page, AXE)}
-    page.context.close()
+def test_a_violation_would_be_seen(look, tmp_path):
+    page = look(_written(tmp_path, '<p style="color:#bbb">pale</p><button></button>'))
+    assert {"color-contrast", "button-name"} <= {line.split()[0] for line in violations(page)}
 
 
-def test_a_colour_that_is_pale_only_after_the_colours_change_would_be_seen(browser, tmp_path):
-    page = open_page(browser, _written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { color: #bbb } }</style><p>pale</p>"))
+def test_a_colour_that_is_pale_only_after_the_colours_change_would_be_seen(look, tmp_path):
+    page = look(_written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { color: #bbb } }</style><p>pale</p>"))
     before = page.evaluate(STRUCTURE)
-    assert violations(page, {**AXE, **COLOUR_RULES}) == []
+    assert violations(page, **COLOUR_RULES) == []
     page.emulate_media(color_scheme="dark")
-    assert {line.split()[0] for line in violations(page, {**AXE, **COLOUR_RULES})} == {"color-contrast"}
+    assert {line.split()[0] for line in violations(page, **COLOUR_RULES)} == {"color-contrast"}
     assert page.evaluate(STRUCTURE) == before
-    page.context.close()
 
 
-def test_an_element_that_only_dark_colours_show_would_be_seen(browser, tmp_path):
-    page = open_page(browser, _written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { display: none } }</style><p>x</p>"))
+def test_an_element_that_only_dark_colours_show_would_be_seen(look, tmp_path):
+    page = look(_written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { display: none } }</style><p>x</p>"))
     before = page.evaluate(STRUCTURE)
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(STRUCTURE) != before
-    page.context.close()
 
 
 def _written(folder, body):

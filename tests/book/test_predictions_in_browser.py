@@ -1,6 +1,8 @@
 """Predictions as a reader meets them: by keyboard, remembered, without storage, without scripts, in print, wrong input."""
 import pytest
 
+from tests.book.conftest import open_page, visit
+
 pytestmark = pytest.mark.browser
 PAGE, NAME = "01-static-embeddings/counting", "pairs-at-width-one"
 LAST = "01-static-embeddings/bank"
@@ -61,10 +63,9 @@ def test_the_output_can_be_shown_without_predicting_and_is_not_counted(reader):
 
 
 def test_where_storage_is_refused_it_works_until_the_page_is_left(browser, html):
-    from tests.book.conftest import open_page
-    page = open_page(browser, "about:blank")
+    page = open_page(browser, "about:blank", maths=False)
     page.context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})")
-    page.goto((html / f"{PAGE}.html").as_uri())
+    visit(page, (html / f"{PAGE}.html").as_uri())
     said, output = answer(page, "20")
     assert output.is_visible() and said.inner_text().startswith("You said 20.")
     page.context.close()

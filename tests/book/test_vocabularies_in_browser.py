@@ -77,20 +77,15 @@ def test_a_vocabulary_whose_merges_are_out_of_order_is_refused():
 
 
 @pytest.fixture
-def drawn(browser, tmp_path):
+def drawn(look, tmp_path):
     """`drawn("bpe-training", data)`: a page with one figure; returns what a fresh stage says of itself."""
-    opened = []
-
     def open_(name, data):
         from course.book.figures import figure, scripts_of
         scripts = "".join(f'<script src="{(ASSETS / file).as_uri()}"></script>' for file in scripts_of(name, False))
         (tmp_path / "page.html").write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
                                             f'<main>{figure(name, data, "C", "A").to_html()}</main>{scripts}', encoding="utf-8")
-        opened.append(open_page(browser, (tmp_path / "page.html").as_uri()))
-        return opened[-1]
-    yield open_
-    for page in opened:
-        page.context.close()
+        return look((tmp_path / "page.html").as_uri())
+    return open_
 
 
 def said(page, key):
