@@ -1,6 +1,7 @@
 """Minutes of mixed traffic, good and bad, against `course serve`; then nothing may be left behind.
 
     python bench/soak.py [--seconds 600] [--clients 12] [--no-record]
+    python bench/soak.py --deeds 10 [--clients 12] [--no-record]        so many things a client, however long they take
 
 A tiny model, with so few blocks of cache that sequences are preempted all the time. Clients complete, chat, stream, ask
 for several answers and for embeddings, hang up in mid-stream and before the answer, send what is wrong, too large or no
@@ -37,19 +38,20 @@ SETTLE_SECONDS = 60
 class Traffic:
     """One server's clients, and what they met."""
 
-    def __init__(self, url: str, seconds: float):
-        self.url, self.end = url, time.monotonic() + seconds
+    def __init__(self, url: str, seconds: float, deeds: int | None = None):
+        self.url, self.end, self.deeds = url, time.monotonic() + seconds, deeds
         self.http = httpx.AsyncClient(base_url=url, timeout=120, limits=httpx.Limits(max_connections=None))
         self.seen: Counter[str] = Counter()
         self.unexpected: list[str] = []
         self.answer: str | None = None
 
     async def client(self, seed: int) -> None:
-        """One thing after the other until the time is over."""
-        draw = random.Random(seed)
+        """One thing after the other until the time is over, or so many."""
+        draw, done = random.Random(seed), 0
         kinds = [self.complete, self.stream, self.leave_stream, self.leave_whole, self.wrong, self.probe, self.embed,
                  self.no_http, self.silent]
-        while time.monotonic() < self.end:
+        while time.monotonic() < self.end if self.deeds is None else done < self.deeds:
+            done += 1
             await draw.choices(kinds, [4, 4, 3, 3, 2, 2, 1, 1, 1])[0](draw)
 
     def expect(self, kind: str, answer: httpx.Response, *statuses: int) -> bool:
@@ -168,9 +170,9 @@ def left_behind(before: dict[str, float], after: dict[str, float]) -> list[str]:
             if after[name] > before[name]]
 
 
-async def soak(url: str, seconds: float, num_clients: int, first_seed: int = 0) -> Traffic:
+async def soak(url: str, seconds: float, num_clients: int, first_seed: int = 0, deeds: int | None = None) -> Traffic:
     """All clients at once; each its own random numbers."""
-    traffic = Traffic(url, seconds)
+    traffic = Traffic(url, seconds, deeds)
     async with traffic.http:
         await asyncio.gather(*(traffic.client(first_seed + i) for i in range(num_clients)))
     return traffic
@@ -180,6 +182,7 @@ def main() -> int:
     """Run, report, and record unless told otherwise."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--deeds", type=int)
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--no-record", action="store_true")
     args = parser.parse_args()
@@ -188,9 +191,9 @@ def main() -> int:
         with course_serve(model, "--num-blocks", 140, "--max-num-seqs", 16, "--max-num-batched-tokens", 64,
                           "--speculate", 2) as (process, url):
             # What is made once and kept (thread pools, compiled templates) is there after every kind was served.
-            asyncio.run(soak(url, min(args.seconds / 4, 20), args.clients, first_seed=10_000))
+            asyncio.run(soak(url, min(args.seconds / 4, 20), args.clients, 10_000, args.deeds))
             before = _settled(url, process.pid, None)
-            traffic = asyncio.run(soak(url, args.seconds, args.clients))
+            traffic = asyncio.run(soak(url, args.seconds, args.clients, deeds=args.deeds))
             after = _settled(url, process.pid, before)
     left = left_behind(before, after)
     print("\n".join([f"{count:7,} {kind}" for kind, count in sorted(traffic.seen.items())]))
@@ -199,7 +202,7 @@ def main() -> int:
           f"{after['resident_mb']} MB")
     print("left behind:", "; ".join(left) or "nothing", "| unexpected:", "; ".join(traffic.unexpected[:5]) or "nothing")
     if not args.no_record:
-        save("soak", seconds=args.seconds, clients=args.clients, seen=dict(sorted(traffic.seen.items())), before=before,
+        save("soak", seconds=args.seconds, deeds=args.deeds, clients=args.clients, seen=dict(sorted(traffic.seen.items())), before=before,
              after=after, left_behind=left, unexpected=traffic.unexpected[:20])
     return 1 if left or traffic.unexpected else 0
 

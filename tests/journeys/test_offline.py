@@ -1,10 +1,13 @@
 """After set-up nothing needs a network: the reader's and the student's journeys, in a network namespace with loopback only."""
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.journeys.conftest import JOURNEYS
 
 FOLDER = Path(__file__).resolve().parent
 CUT = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--"]
@@ -25,11 +28,16 @@ def test_there_is_no_way_out_of_the_cut_network():
     assert routes == []
 
 
+@pytest.fixture(scope="module")
+def journeys():
+    """What pytest says of both journeys, run one after the other in one process."""
+    return run_cut([sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *(str(FOLDER / name) for name in JOURNEYS)])
+
+
 @pytest.mark.sandbox
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("journey", ["test_reader.py", "test_student.py"])
-def test_a_journey_needs_no_network(journey):
-    done = run_cut([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / journey)])
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_a_journey_needs_no_network(journeys, journey):
+    ends = re.findall(rf"^(\w+) \S*{re.escape(journey)}::", journeys.stdout, re.M)
+    assert ends and set(ends) == {"PASSED"}, journeys.stdout[-6000:] + journeys.stderr[-2000:]
