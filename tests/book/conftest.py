@@ -61,6 +61,7 @@ def visit(page, url: str):
     return page
 
 
+MATHS_SET = "!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)"
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -104,8 +105,8 @@ def look(browser, opened):
 
 @pytest.fixture
 def reader(look, html):
-    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book from disk, its formulas not set."""
-    return lambda name, **settings: look((html / f"{name}.html").as_uri(), maths=False, **settings)
+    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book, unless told with unset formulas."""
+    return lambda name, maths=False, **settings: look((html / f"{name}.html").as_uri(), maths=maths, **settings)
 
 
 @pytest.fixture(scope="session")

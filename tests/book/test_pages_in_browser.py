@@ -7,7 +7,7 @@ page in all four, loaded at both widths.
 """
 import pytest
 
-from tests.book.conftest import COLOUR_RULES, DRAWN, SIZES, STRUCTURE, page_names, violations
+from tests.book.conftest import COLOUR_RULES, DRAWN, MATHS_SET, SIZES, STRUCTURE, page_names, violations
 
 pytestmark = pytest.mark.browser
 LOADED = [("desktop", "light"), ("phone", "dark")]
@@ -36,7 +36,7 @@ def faults(look, html, name, size, scheme, colours):
     Its text and structure must not depend on the scheme; so in the other one axe asks its rules of colour alone.
     """
     page = look((html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
-    page.wait_for_function("!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)")
+    page.wait_for_function(MATHS_SET)
     found = [f"console: {text}" for text in page.heard.complaints]  # before axe runs
     structure = page.evaluate(STRUCTURE)
     found += too_wide(page) + violations(page, **({} if colours else NO_COLOURS))
