@@ -126,6 +126,15 @@ def test_a_count_that_wrapped_round_names_the_bits_of_its_type():
     assert "wrapped round" in said and "32 bits" in said
 
 
+@pytest.mark.parametrize("came", [np.array([3, 1]), torch.tensor([3, 1])], ids=["numpy", "torch"])
+def test_an_array_for_a_list_is_a_slip_and_its_numbers_are_looked_at(came):
+    noted = slips.begin()
+    assert expect(came).is_a(list) == [3, 1] and "Use .tolist()." in noted[0]
+    expect(came).equals([3, 1], cause="author's")
+    assert failure(lambda: expect(came).equals([3, 2], cause="author's")).cause
+    assert failure(lambda: expect(torch.tensor(3)).is_a(list)).cause and failure(lambda: expect(came > 1).is_a(list)).cause
+
+
 def test_a_list_for_a_tuple_and_a_number_of_numpy_for_an_int_are_slips():
     noted = slips.begin()
     expect([1, 2]).unpacks(2)
