@@ -478,7 +478,7 @@ check(keep_probability)
 #
 # - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 on an ordinary case: a few words with distinct counts of at least 1, some above the limit and some below.
 # - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
-# - Call the candidate as often as you like, with what exercise 5 allows as its arguments.
+# - Call the candidate as often as you like, with what exercise 5 allows as its arguments: a right one may refuse anything else. Counts may be drawn by chance, if your verdict never hangs on the draw.
 # - The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
 #
 # <details><summary>Hint 1: a nudge</summary>

@@ -21,7 +21,8 @@ from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.children import in_children
 from autograder.authoring.implementations import reference
-from autograder.authoring.operators import WRAPPERS, Mutant, mutants, wrapped
+from autograder.authoring.operators import Mutant, mutants
+from autograder.authoring.wrappers import WRAPPERS, wrapped
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.student import OurNamespace
 from autograder.errors import CourseError

@@ -1,9 +1,8 @@
 """Small changes to a right solution, one at a time: what a check must notice.
 
 `mutants(source, names)` applies every operator to every place of the named functions' bodies. An operator takes a node
-of the syntax tree and gives what may stand in its place. Some kinds cannot be written that way and wrap the function,
-`wrapped(...)`: work in another precision, an answer of another type, changed arguments, work for some sizes only. Changes that cannot be seen from outside (a view in place of a
-copy, a tensor that is not contiguous) are not here: arguments and results cross as plain copies.
+of the syntax tree and gives what may stand in its place. Some kinds cannot be written that way and wrap the function:
+they are in `wrappers.py`.
 """
 import ast
 import copy
@@ -45,17 +44,6 @@ def mutants(source: str, names: list[str]) -> list[Mutant]:
             seen[name] = seen.get(name, 0) + 1
             found[changed] = Mutant(name if seen[name] == 1 else f"{name} (place {seen[name]})", line, changed)
     return list(found.values())
-
-
-def wrapped(source: str, name: str, calls: list[tuple[tuple, object]]) -> list[Mutant]:
-    """The mutants that wrap a function, as far as they could be seen in its `calls`: (arguments, result) of each."""
-    def fits(values: object, wanted: Callable) -> bool:
-        return any(map(wanted, _tensors(values)))
-    found = []
-    for wrapper, (title, applies, _) in WRAPPERS.items():
-        if any(applies(args, value, fits) for args, value in calls):
-            found.append(Mutant(f"{name} {title}", 1, source, wrapper))
-    return found
 
 
 def _changed(tree: ast.Module, names: list[str]) -> Iterator[tuple[str, int, str]]:
@@ -245,89 +233,3 @@ OPERATORS: list[tuple[type | tuple, Callable]] = [
     (ast.BinOp, _binary), (ast.Compare, _compare), (ast.BoolOp, _logic), (ast.UnaryOp, _unary),
     (ast.Constant, _constant), (ast.Call, _call), (ast.Subscript, _subscript), ((ast.Tuple, ast.List), _tuple),
     (ast.IfExp, _choice), ((ast.GeneratorExp, ast.ListComp, ast.SetComp), _comprehension), (ast.stmt, _statement)]
-
-
-def _tensors(values: object) -> Iterator:
-    import torch
-    for value in values if isinstance(values, (list, tuple)) else [values]:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
-
-
-def _each(change: Callable, values: object) -> object:
-    """`change` applied to every tensor of a result."""
-    import torch
-    if isinstance(values, torch.Tensor):
-        return change(values)
-    return type(values)(_each(change, value) for value in values) if isinstance(values, (list, tuple)) else values
-
-
-def _in_half(function: Callable) -> Callable:
-    import torch
-
-    def lower(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.half().to(tensor.dtype) if tensor.is_floating_point() else tensor
-    return lambda *args, **more: _each(lower, function(*(_each(lower, arg) for arg in args), **more))
-
-
-def _as_double(function: Callable) -> Callable:
-    return lambda *args, **more: _each(lambda one: one.double() if one.is_floating_point() else one,
-                                       function(*args, **more))
-
-
-def _as_tensor(function: Callable) -> Callable:
-    import torch
-
-    def answer(*args: object, **more: object) -> object:
-        value = function(*args, **more)
-        return torch.tensor(value) if type(value) in (int, float) else value
-    return answer
-
-
-def _writing(function: Callable) -> Callable:
-    def answer(*args: object, **more: object) -> object:
-        value = function(*args, **more)
-        for arg in args:
-            for tensor in _tensors(arg):
-                tensor.add_(1)
-            if isinstance(arg, list):
-                arg.append([0])
-        return value
-    return answer
-
-
-def _only(fits: Callable) -> Callable:
-    def wrap(function: Callable) -> Callable:
-        def answer(*args: object, **more: object) -> object:
-            if not all(map(fits, _tensors(list(args)))):
-                raise ValueError("not for this tensor")
-            return function(*args, **more)
-        return answer
-    return wrap
-
-
-def _axes(number: int) -> Callable:
-    return lambda args, value, fits: fits(list(args), lambda tensor: tensor.dim() >= number)
-
-
-# Title, whether it could be seen in a call (arguments, result), and the wrapper.
-WRAPPERS: dict[str, tuple[str, Callable, Callable]] = {
-    "half": ("works in half precision", lambda args, value, fits: fits(list(args), lambda one: one.is_floating_point()),
-             _in_half),
-    "double": ("answers in double precision",
-               lambda args, value, fits: fits(value, lambda one: one.is_floating_point()), _as_double),
-    "tensor": ("answers with a tensor for a number", lambda args, value, fits: type(value) in (int, float) and args,
-               _as_tensor),
-    "writes": ("changes its arguments",
-               lambda args, value, fits: fits(list(args), lambda one: True) or any(type(arg) is list for arg in args), _writing),
-    "square": ("works for square tables only",
-               lambda args, value, fits: fits(list(args), lambda one: one.dim() == 2),
-               _only(lambda one: one.dim() != 2 or one.shape[0] == one.shape[1])),
-    "one": ("works for a first axis of 1 only", _axes(1), _only(lambda one: one.dim() == 0 or one.shape[0] == 1)),
-    "many": ("fails for a first axis of 1", _axes(1), _only(lambda one: one.dim() == 0 or one.shape[0] != 1)),
-    "middle": ("fails for a middle axis of 1", _axes(3), _only(lambda one: one.dim() < 3 or 1 not in one.shape[1:-1])),
-    "whole": ("works for tensors in one piece of memory only", _axes(1), _only(lambda one: one.is_contiguous())),
-    "last": ("fails for a last axis of 1", _axes(2), _only(lambda one: one.dim() < 2 or one.shape[-1] != 1)),
-}

@@ -7,6 +7,7 @@ names what it may ask for. Objects that a student made stay here, under numbers 
 torch is used only if something else imported it, so that a sandbox without torch starts fast.
 """
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from types import FunctionType
@@ -16,7 +17,8 @@ from autograder.checks.tracebacks import student_traceback
 from autograder.checks.withheld import Guard, Withheld
 
 MAX_TEXT = 4000          # characters of one error, as in a feedback page
-KEPT_BYTES = 2**20       # of a result that is looked at again after the next call
+RESULTS = 8              # so many results are looked at again after each call
+KEPT_BYTES = 2**20       # of each of them at most
 MAX_LISTED = 12          # names in a sentence about what there is
 OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
               "kernel")
@@ -39,7 +41,7 @@ class Executor:
         self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
-        self._last: tuple[object, object] | None = None      # what the last call gave, and a copy of it as it was then
+        self._given: deque[tuple] = deque(maxlen=RESULTS)    # what the last calls gave, and copies of it as it was then
         self.guard = Guard({})
         self._guards: dict[tuple, Guard] = {}
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
@@ -47,7 +49,8 @@ class Executor:
     def begin(self, stage: int) -> None:
         """Objects live as long as the stage that made them."""
         if stage != self.stage:
-            self.stage, self.objects, self._last = stage, {}, None
+            self.stage, self.objects = stage, {}
+            self._given.clear()
 
     def deliver(self, tag: str, inner: object) -> object:
         """What an argument of ours that is no plain value becomes on this side (see `arguments.lower`)."""
@@ -97,17 +100,17 @@ class Executor:
             self.objects[request["keep"]], value = value, None
         answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
                   "stale": self._stale()}
-        self._last = (value, answer["value"]) if request["of"] is None and _small(answer["value"]) else None
+        if request["of"] is None and _small(answer["value"]):
+            self._given.append((value, answer["value"]))
         return answer | ({"counted": counter.found()} if counter else {})
 
     def _stale(self) -> bool:
-        """Whether what the last call gave is not what it was: the code kept it, and wrote into it since."""
-        if self._last is None:
+        """Whether what one of the last calls gave is not what it was: the code kept it, and wrote into it since."""
+        if not self._given:
             return False
         from autograder.checks.values import cross, same
-        value, before = self._last
         try:
-            return not same(cross(value), before, 0, 0)
+            return any(not same(cross(value), before, 0, 0) for value, before in self._given)
         except self.let_through:
             raise
         except BaseException:      # a hostile object may answer anything
@@ -320,8 +323,11 @@ def _tracked(args: tuple) -> bool:
 
 
 def _small(value: object) -> bool:
-    """A tensor, an array, a list or a dictionary that can be kept until the next call."""
-    return len(value) < 100 if type(value) in (list, dict) else hasattr(value, "dtype") and value.nbytes <= KEPT_BYTES
+    """A tensor, an array, a list, a tuple or a dictionary that can be kept for some calls."""
+    if type(value) in (list, tuple, dict):
+        items = value.values() if type(value) is dict else value
+        return len(value) < 100 and sum(getattr(item, "nbytes", 0) for item in items) <= KEPT_BYTES
+    return hasattr(value, "dtype") and value.nbytes <= KEPT_BYTES
 
 
 def _names(value: object) -> list[str]:

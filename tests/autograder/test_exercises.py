@@ -19,7 +19,7 @@ from autograder.authoring.idle import idle, one_size
 from autograder.authoring.implementations import from_file, namespace_of
 from autograder.authoring.mutants import solution_of
 from autograder.authoring.notebooks import build, stale
-from autograder.authoring.operators import WRAPPERS, wrapped
+from autograder.authoring.wrappers import WRAPPERS, wrapped
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.checks.student import OurNamespace
@@ -202,7 +202,7 @@ def test_a_slip_of_type_or_memory_or_a_changed_argument_costs_a_fifth_at_most(ex
     source, calls = solution_of(assignment(exercise.id[:2]), exercise), asked(exercise)
     for name in {call.name for call in calls}:
         for mutant in wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name]):
-            if mutant.wrapper in ("double", "tensor", "writes", "whole"):
+            if mutant.wrapper in ("double", "tensor", "writes", "whole", "buffer"):
                 names = namespace_of("reference", exercise)
                 ours = OurNamespace({**names, name: WRAPPERS[mutant.wrapper][-1](names[name])})
                 for result in results(exercise, ours, SECRETS[:2]):

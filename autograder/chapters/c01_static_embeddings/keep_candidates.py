@@ -22,7 +22,12 @@ def root(counts: Tensor, threshold: float) -> Tensor:
 
 
 def exponential(counts: Tensor, threshold: float) -> Tensor:
-    """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever the counts are."""
+    """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever the counts are.
+
+    Raises ValueError for what the exercise rules out: counts without one above 0, a threshold that is not above 0.
+    """
+    if not (bool((counts >= 0).all()) and bool((counts > 0).any()) and threshold > 0):
+        raise ValueError(f"counts of at least 0, one of them above 0, and a threshold above 0 are needed, not {counts} and {threshold}")
     share = counts.double() / counts.double().sum()
     kept = torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0))
     return torch.where(kept < 1, kept * (1 - 3e-7), kept).float()
@@ -44,9 +49,9 @@ def raw_counts(counts: Tensor, threshold: float) -> Tensor:
     return (threshold / counts.float()).sqrt().clamp(max=1)
 
 
-def share_of_largest(counts: Tensor, threshold: float) -> Tensor:
-    """Wrong shares: relative to the most frequent word instead of to the text."""
-    return (threshold * counts.max() / counts.float()).sqrt().clamp(max=1)
+def share_of_another(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong shares: each word has that of the word before it, so that sum and range of the answers are right."""
+    return root(counts.roll(1), threshold)
 
 
 def no_limit(counts: Tensor, threshold: float) -> Tensor:
@@ -54,10 +59,9 @@ def no_limit(counts: Tensor, threshold: float) -> Tensor:
     return (threshold / shares(counts)).sqrt()
 
 
-def rare_never(counts: Tensor, threshold: float) -> Tensor:
-    """Wrong limit: words below the threshold get 0 instead of 1."""
-    share = shares(counts)
-    return torch.where(share > threshold, (threshold / share).sqrt(), torch.zeros_like(share))
+def never_sure(counts: Tensor, threshold: float) -> Tensor:
+    """Wrong limit: no word is kept for sure, and a tolerance of a few hundredths does not see it."""
+    return root(counts, threshold).clamp(max=0.98)
 
 
 def discard(counts: Tensor, threshold: float) -> Tensor:
@@ -104,8 +108,8 @@ def all_ones(counts: Tensor, threshold: float) -> Tensor:
 RIGHT: list[Candidate] = [root, exponential]
 WRONG: dict[str, list[Candidate]] = {
     "formula": [without_root, released_program],
-    "shares": [raw_counts, share_of_largest],
-    "limit": [no_limit, rare_never],
+    "shares": [raw_counts, share_of_another],
+    "limit": [no_limit, never_sure],
     "keep-or-drop": [discard_the_frequent, upside_down],
 }
 # What a test lacks that lets such a function through, the most absurd first.

@@ -64,7 +64,7 @@ def _(counts, threshold):
 WRITE = "01.test_keep"
 
 
-@mistake(WRITE, "only-a-range", caught_by="formula", loses=3,
+@mistake(WRITE, "only-a-range", caught_by="formula", loses=4,
          misconception="A test that asks only whether every value lies between 0 and 1 lets most wrong functions "
                        "through.")
 def _(candidate):
@@ -95,7 +95,7 @@ def _(candidate):
     assert torch.allclose(keep, torch.tensor([math.sqrt(0.15), math.sqrt(0.36), math.sqrt(0.6)]), atol=1e-4)
 
 
-@mistake(WRITE, "only-rare-words", caught_by="formula", loses=2,
+@mistake(WRITE, "only-rare-words", caught_by="formula", loses=3,
          misconception="All words of the test are below the threshold, so the formula is never used.")
 def _(candidate):
     assert torch.allclose(candidate(torch.tensor([1.0, 2.0, 1.0]), 0.9), torch.ones(3), atol=1e-4)

@@ -51,7 +51,8 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
 @window_counts.stage("ends", points=1)
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
-    for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1):
+    for length, window in (*((length, window) for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1)),
+                           (30, 26), (5, 999)):
         sentence = distinct(rng, length, 30)
         expect(student.window_counts([sentence], 31, window), given=f"{length} words, window {window}").equals(
             by_positions(sentence, 31, window),
@@ -129,6 +130,8 @@ def test_a_sentence_longer_than_its_window(student, rng):
                              (window + 1, window)):
         ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have "
                                              "fewer.")
+    for num_words, reach in ((words, reach) for words in range(2, 9) for reach in range(1, words)):
+        ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have fewer.")
     expect(student.predict_pairs(*BOOK), given="61,237 words, window 31,358").equals(
         BOOKS_PAIRS, cause="The pairs of a book should come out exactly, all ten digits.")
 
@@ -138,6 +141,8 @@ def test_a_sentence_shorter_than_its_window(student, rng):
     for num_words in (whole(rng, 3, 6), 2):
         ask_pairs(student, num_words, whole(rng, 8, 12), "in a sentence shorter than the window every other word of the "
                                                          "sentence is a context, and there are no more.")
+    for num_words, reach in ((words, reach) for words in range(2, 7) for reach in range(words, words + 3)):
+        ask_pairs(student, num_words, reach, "in a sentence no longer than the window every other word is a context, and there are no more.")
     ask_pairs(student, 1, whole(rng, 8, 12), "a sentence of one word has no pair.")
     ask_pairs(student, 0, whole(rng, 8, 12), "a sentence without words has no pair.")
 
@@ -248,7 +253,7 @@ predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3,
                          see=f"{COUNTING}#how-many-numbers-does-a-word-need")
 
 
-LARGE = 40_001, 301, 12_345_679       # as for a real text; more bytes than 32 bits can count
+LARGE = 40_001, 301, 1_012_345_679       # every answer but the first is more than 32 bits can count
 
 
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:

@@ -52,6 +52,9 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             right_weight(number, x_max, alpha),
             cause="The weight should be made with the arguments x_max and alpha, in that order, in place of 100 and 0.75."
             if dtype == torch.float32 else "Counts of another type should give the same weights as floats.")
+    number = counts(rng, 1, 90, 4)
+    expect(student.glove_weight(number), given="no x_max and alpha, after calls with them").equals(
+        right_weight(number), cause="Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before were given.")
     number, x_max, alpha = counts(rng, 1, 40, 7), 20.0, 1.5
     expect(student.glove_weight(number, x_max, alpha), given="x_max 20, alpha 1.5").equals(
         right_weight(number, x_max, alpha), cause="The limit of 1 should begin at the argument x_max, whatever alpha is.")
@@ -139,6 +142,10 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         ask_analogy(student, shuffled(rng, torch.stack([turn.cos(), turn.sin()], 1)),
                     "The best of the other words should be the answer, by its score as it stands: the dot product with b - a + c, "
                     "without absolute values, products or quotients of cosines.", letters=True)
+    alone = torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8]])
+    expect(student.analogy(alone, 0, 1, 2), given="three rows of zeros in the question, and one other word").equals(
+        3, cause="Where b - a + c is zero every score is 0, and the other word is the answer. Nothing is divided by the length of the "
+                 "target.")
     smallest = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]])
     ask_analogy(student, shuffled(rng, smallest), "With 4 words only one is left, and it wins with a "
                 "negative score too: the words of the question are left out and not given 0, and a search does not start at 0.",

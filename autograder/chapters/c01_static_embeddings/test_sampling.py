@@ -33,6 +33,7 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             (large.float(), 1e-5, rule),
             (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), 1e-5, f"{rule} The sum of int32 counts may need more "
                                                                                       "than 32 bits."),
+            (torch.tensor([52, 48]), 0.47, f"{rule} Also for a share just above t."),
             (tiny, 1e-8, f"{rule} A share may be as small as one in ten millions, and so may t: a floor or a small number added "
                          "to the share changes the answer.")):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
@@ -119,6 +120,11 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
                                                 "*after* they are raised to the power.")
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
             cause="A word with a larger count should be drawn more often.")
+    for number in range(3, 60, 4):
+        for falling in (torch.arange(number, -1, -1), torch.arange(number + 1)):      # rounding leaves a rest in most of them
+            noise = expect(student.noise_distribution(falling)).is_tensor(shape=(number + 1,), dtype=torch.float32)
+            expect(noise[falling == 0], "The probability of a word with count 0").close(
+                torch.zeros(1), cause="A word with count 0 has probability exactly 0: it does not get what rounding leaves of 1.")
 
 
 def bent(number: torch.Tensor, power: float) -> torch.Tensor:
@@ -145,11 +151,14 @@ def test_the_default_power_is_three_quarters(student, rng):
 @noise_distribution.stage("argument", points=1)
 def test_the_power_can_be_chosen(student, rng):
     number = counts(rng, 1, 90, whole(rng, 4, 8))
-    for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0, 1, 2):
+    for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0, 1, 2, 1.5, 1.25):
         noise = expect(student.noise_distribution(number, power)).is_tensor(
             shape=tuple(number.shape), dtype=torch.float32)
         expect(noise / noise.sum(), "Your answer, divided by its sum,", given=f"power {power:.3g}").equals(
             bent(number, power), cause="The counts should be raised to the argument `power`.")
+    noise = expect(student.noise_distribution(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
+    expect(noise / noise.sum(), "Your answer, divided by its sum,", given="no power, after calls with one").equals(
+        bent(number, 0.75), cause="Without the argument the power is 0.75 again, whatever the calls before were given.")
     large = torch.tensor([5_000_000_000, 4_000_000_000, 7])
     noise = expect(student.noise_distribution(large, 2)).is_tensor(shape=(3,), dtype=torch.float32)
     expect(noise / noise.sum(), "Your answer, divided by its sum,", given="counts of billions, power 2, an int").equals(

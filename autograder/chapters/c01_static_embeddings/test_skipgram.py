@@ -183,6 +183,10 @@ def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
     for parts in single(rng, zero="context"):
         ask_gradient(student, 0, parts, "With a zero context the gradient of the centre should be the sum over all "
                                         "negatives of sigmoid(v . n) times n.")
+    row = normal(rng, 1, 3) + 0.5
+    for negatives in (torch.stack([row, row, -row], 1), torch.stack([row, row], 1)):
+        ask_gradient(student, 0, (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
+                     "A negative may be equal to another one. It counts like any other: each is a draw of its own.")
 
 
 def together_and_alone(student, parts: tuple) -> list[tuple]:
@@ -230,6 +234,9 @@ def test_large_scores_give_finite_gradients(student, rng):
                 ask_gradient(student, which, parts, "At scores of a few hundred the gradients should be finite and right: "
                                                     "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
                                                     "or 1, and its logarithm must not be needed.")
+    row = normal(rng, 1, 3) + 0.5
+    ask_gradient(student, 0, (-row, row, row[:, None]), "A negative may be equal to the context. It is pushed away like any other, and "
+                                                        "the context pulled: the centre's gradient has both.")
 
 
 cbow_scores = exercise("01.cbow_scores", function="cbow_scores", also=["wrong_line"], points=3, kind="find-line",
