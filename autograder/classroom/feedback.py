@@ -6,7 +6,7 @@ an exception shows more, the student's own lines. Whatever the student wrote is 
 from pathlib import Path
 
 from autograder.checks.rubric import page
-from autograder.classroom.pages import SHOWN_CODE, exercise_title, render
+from autograder.classroom.pages import SHOWN_CODE, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.guard import Guard
@@ -64,6 +64,7 @@ def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[V
     Each page shows a student's source, so it is made in a child with limits.
     """
     written = []
+    warm_up()
     for verdict, graded in rows:
         path = feedback_path(course_root, assignment.name, verdict.student)
         text = guard.run(verdict.student, "writing the feedback", lambda: in_limits(

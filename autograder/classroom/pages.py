@@ -41,11 +41,25 @@ def render(name: str, **values: object) -> str:
 def highlighted(source: str) -> Markup:
     """Python source as escaped HTML with the course's token colours, cut at SHOWN_CODE characters."""
     from pygments import highlight
+
+    cut = source if len(source) <= SHOWN_CODE else source[:SHOWN_CODE] + f"\n# ... {len(source) - SHOWN_CODE:,} more"
+    return Markup(highlight(cut, *_python()))
+
+
+@lru_cache(maxsize=1)
+def _python() -> tuple:
+    """Pygments' lexer and formatter: making them takes longer than one cell."""
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import PythonLexer
 
-    cut = source if len(source) <= SHOWN_CODE else source[:SHOWN_CODE] + f"\n# ... {len(source) - SHOWN_CODE:,} more"
-    return Markup(highlight(cut, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+    return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
+
+
+def warm_up() -> None:
+    """Make what pages share, so that children that are forked for one page each find it made."""
+    for name in templates().list_templates(extensions=["j2"]):
+        templates().get_template(name)
+    highlighted("x = 1")
 
 
 def exercise_title(assignment, exercise: str) -> str:

@@ -1,16 +1,22 @@
-"""The sample class, graded once for all tests of this folder, with traps that the hostile submissions aim at."""
+"""The sample class, graded once for all tests of this folder, with traps that the hostile submissions aim at.
+
+It has every kind of submission that `make course` grades. Of those with known mistakes there are three: what each mistake
+loses in the sandbox is tested in `sandbox/test_known_answers.py`.
+"""
 import hashlib
 import json
 import os
+import shutil
 import socket
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from autograder.authoring import catalogue
-from autograder.authoring.notebooks import build
+from autograder.authoring.notebooks import build, interpreter_on_path
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.whole_class import Summary, grade_class
@@ -19,6 +25,8 @@ from autograder.grading.schedule import Batch, grade_all
 from autograder.grading.submissions import find_submissions
 from autograder.grading.verdict import Verdict
 from course.sample_class import make_sample_class
+
+MISTAKEN = ("mistakes-01", "mistakes-02", "mistakes-03")
 
 
 @dataclass
@@ -50,13 +58,17 @@ def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
 
 @pytest.fixture(scope="package")
 def graded(tmp_path_factory) -> Graded:
-    """The whole sample class, graded in the sandbox with two jobs."""
+    """The sample class, graded in the sandbox with two jobs."""
     folder = tmp_path_factory.mktemp("class")
     root, canary, visitors = folder / "course", folder / "canary", []
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=accept_all, args=(listener, visitors), daemon=True).start()
     submitted = make_sample_class(folder / "sample", traps={
         "listener": str(listener.getsockname()[1]), "canary": str(canary), "course": str(root)})
+    expected = json.loads((folder / "sample" / "expected.json").read_text())
+    for student in [one for one in expected if one.startswith("mistakes-") and one not in MISTAKEN]:
+        shutil.rmtree(submitted / student)
+        del expected[student]
     assignment = load_assignment("01")
     prepare_course_root(root, assignment)
     # Hidden inputs are drawn from it: with a fixed one, every run of the tests asks the same.
@@ -66,9 +78,26 @@ def graded(tmp_path_factory) -> Graded:
     batch = grade_all(find_submissions(submitted, assignment.name).submissions, assignment, root, jobs=2)
     after = fingerprints(root, "verdicts", ".course-secret")
     summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
-    yield Graded(folder, root, submitted, assignment, json.loads((folder / "sample" / "expected.json").read_text()), batch,
-                 summary, canary, visitors, before, after)
+    yield Graded(folder, root, submitted, assignment, expected, batch, summary, canary, visitors, before, after)
     listener.close()
+
+
+@pytest.fixture(scope="session")
+def empty_gradebook(tmp_path_factory) -> Path:
+    """A new gradebook. To make one, nbgrader starts alembic, which takes seconds; a copy is as good."""
+    path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
+    with interpreter_on_path(), Gradebook(f"sqlite:///{path}", "word2serve"):
+        return path
+
+
+@pytest.fixture(scope="session")
+def new_root(empty_gradebook):
+    """Makes a course root in which nothing lies but an empty gradebook."""
+    def make(root: Path) -> Path:
+        root.mkdir(parents=True)
+        shutil.copy(empty_gradebook, root)
+        return root
+    return make
 
 
 def accept_all(listener: socket.socket, visitors: list) -> None:

@@ -44,7 +44,7 @@ def with_output(notebook, text):
 
 
 @pytest.fixture(scope="module")
-def small(stand_in, notebook_of, tmp_path_factory):
+def small(stand_in, notebook_of, new_root, tmp_path_factory):
     """Ada right, bo half right, cy unreadable; and two entries that are nobody's."""
     folder = tmp_path_factory.mktemp("small")
     put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", with_output(notebook_of(), "Borrowed from the reference: chapters 01, 03.\n"))
@@ -52,7 +52,7 @@ def small(stand_in, notebook_of, tmp_path_factory):
     put(folder / "in" / "cy.zip", b"PK no zip")
     put(folder / "in" / "notes.txt", b"x")
     put(folder / "in" / "dee" / "other.txt", b"x")
-    return folder, grade_class(folder / "in", "90", folder / "course", folder / "report")
+    return folder, grade_class(folder / "in", "90", new_root(folder / "course"), folder / "report")
 
 
 def test_a_small_class_is_graded_and_every_other_entry_is_named(small):
@@ -129,9 +129,10 @@ def test_what_is_derived_is_compared_with_the_verdicts_and_made_again(again, har
     assert run().kept == 3 and state(folder) == before
 
 
-def test_nothing_handed_in_is_written_to_when_it_lies_in_nbgraders_own_folder(again, notebook_of):
+def test_nothing_handed_in_is_written_to_when_it_lies_in_nbgraders_own_folder(again, notebook_of, new_root):
     folder, run = again
     shutil.rmtree(folder / "course")
+    new_root(folder / "course")
     shutil.copytree(folder / "in", folder / "course" / "submitted")
     original = folder / "course" / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb"
     put(original, b'{"cells": [], "metadata": {"x": "' + b"x" * 21_000_000 + b'"}}')

@@ -1,5 +1,6 @@
 """A course root: the assignment in its gradebook, and what happens when the exercises change."""
 import copy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,27 @@ def changed(tmp_path):
     return other
 
 
-def test_a_course_root_has_the_assignment_with_its_points_in_the_gradebook(tmp_path):
-    config = prepare_course_root(tmp_path / "course", load_assignment("01"))
-    with open_gradebook(config) as gradebook:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A course root made from nothing, alembic included."""
+    root = tmp_path_factory.mktemp("prepared") / "course"
+    prepare_course_root(root, load_assignment("01"))
+    return root
+
+
+@pytest.fixture
+def copied(prepared, tmp_path):
+    """Makes copies of it, to be changed at will."""
+    return lambda name: Path(shutil.copytree(prepared, tmp_path / name))
+
+
+def test_a_course_root_has_the_assignment_with_its_points_in_the_gradebook(prepared):
+    with open_gradebook(course_config(prepared)) as gradebook:
         assert gradebook.find_assignment("01-static-embeddings").max_score == 50
 
 
-def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(tmp_path, changed):
-    root = tmp_path / "course"
+def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(copied, changed):
+    root = copied("course")
     with open_gradebook(prepare_course_root(root, load_assignment("01"))) as gradebook:
         gradebook.add_student("ada")
         gradebook.add_submission("01-static-embeddings", "ada")
@@ -40,10 +54,8 @@ def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(tm
         prepare_course_root(root, changed)
 
 
-def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class_never_does(tmp_path, changed):
-    sample, real = tmp_path / "sample", tmp_path / "real"
-    for root in (sample, real):
-        prepare_course_root(root, load_assignment("01"))
+def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class_never_does(copied, changed):
+    sample, real = copied("sample"), copied("real")
     (sample / SAMPLE_MARK).touch()
     forget_older_sample(sample, load_assignment("01"))
     assert course_config(sample)

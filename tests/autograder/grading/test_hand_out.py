@@ -52,8 +52,8 @@ def drawn(tmp_path, monkeypatch):
     del declared.EXERCISES[ID]
 
 
-def test_students_get_their_own_fault_and_are_graded_on_it_in_nbgraders_gradebook(drawn, tmp_path, monkeypatch, capsys):
-    root, out = tmp_path / "class", tmp_path / "out"
+def test_students_get_their_own_fault_and_are_graded_on_it_in_nbgraders_gradebook(drawn, new_root, tmp_path, monkeypatch, capsys):
+    root, out = new_root(tmp_path / "class"), tmp_path / "out"
     students = ["Anna Müller", "bo", "cy", "dee", "eve"]
     (tmp_path / "roster.txt").write_text("\n".join(students) + "\n", encoding="utf-8")
     hand_out = ["author", "hand-out", "92", str(tmp_path / "roster.txt"), "--course-root", str(root), "--to", str(out)]

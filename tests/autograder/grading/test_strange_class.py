@@ -102,13 +102,13 @@ def outcome(summary):
     return found | dict.fromkeys(summary.left_out, "left")
 
 
-def test_sixty_odd_entries_of_our_own_layouts_are_each_graded_or_named(stand_in, notebook_of, tmp_path):
+def test_sixty_odd_entries_of_our_own_layouts_are_each_graded_or_named(stand_in, notebook_of, new_root, tmp_path):
     entries = own_class(notebook_of)
     put(tmp_path / "in", entries)
     (tmp_path / "in" / "link").symlink_to("/etc")
     (tmp_path / "in" / "pipe" / NAME).mkdir(parents=True)
     os.mkfifo(tmp_path / "in" / "pipe" / NAME / FILE)
-    found = outcome(grade_class(tmp_path / "in", "90", tmp_path / "course", tmp_path / "report", jobs=2))
+    found = outcome(grade_class(tmp_path / "in", "90", new_root(tmp_path / "course"), tmp_path / "report", jobs=2))
     wanted = {"link": "human", "pipe": "human"}
     for entry, _, fate in entries:
         name = unicodedata.normalize("NFC", entry)
@@ -118,7 +118,7 @@ def test_sixty_odd_entries_of_our_own_layouts_are_each_graded_or_named(stand_in,
     assert set(found) == set(wanted)
 
 
-def test_a_moodle_zip_and_a_canvas_folder_are_each_graded_or_named(stand_in, notebook_of, tmp_path):
+def test_a_moodle_zip_and_a_canvas_folder_are_each_graded_or_named(stand_in, notebook_of, new_root, tmp_path):
     right, moodle = notebook_of(), "{}_{}_assignsubmission_file_"
     files = [(f"{moodle.format('Anna Müller', 1)}/{FILE}", right), (f"{moodle.format('Anna Müller', 2)}/{FILE}", right),
              (f"{moodle.format('Group A-Zoë', 3)}{FILE}", right), (f"{moodle.format(chr(0x20000) * 80, 4)}/{FILE}", right),
@@ -126,7 +126,7 @@ def test_a_moodle_zip_and_a_canvas_folder_are_each_graded_or_named(stand_in, not
              (f"{moodle.format('Dee', 6)}/work.zip", zip_of((FILE, right))), (f"{moodle.format('Empty', 7)}/", b""),
              ("Eve_8_assignsubmission_onlinetext_/onlinetext.html", b"x"), ("../../evil.ipynb", right), ("readme.txt", b"x")]
     (tmp_path / "Kurs-90-1234.zip").write_bytes(zip_of(*files))
-    found = outcome(grade_class(tmp_path / "Kurs-90-1234.zip", "90", tmp_path / "m", tmp_path / "m" / "report", jobs=2))
+    found = outcome(grade_class(tmp_path / "Kurs-90-1234.zip", "90", new_root(tmp_path / "m"), tmp_path / "m" / "report", jobs=2))
     long = "\U00020000" * 80
     assert found == {"Anna Müller 1": 3, "Anna Müller 2": 3, "Group A-Zoë": 3, long: 3, "Cy": "human", "Dee": 3, "Empty": "human", "Eve": "human",
                      "../../evil.ipynb": "left", "readme.txt": "left"}
@@ -134,6 +134,6 @@ def test_a_moodle_zip_and_a_canvas_folder_are_each_graded_or_named(stand_in, not
         (f"smithbob_LATE_102_9002_{NAME}-1.ipynb", right), (f"müllerzoë_103_9003_{FILE}", right),
         (f"leeann_104_9004_{FILE}", right), (f"leeann_104_9005_{NAME}-1.ipynb", right), (f"anon_x7Yz_9006_{FILE}", right),
         ("coxpat_105_9007_work.zip", b"no zip"), ("roeal_106_text.html", b"x"))])
-    found = outcome(grade_class(tmp_path / "canvas", "90", tmp_path / "c", tmp_path / "c" / "report", jobs=2))
+    found = outcome(grade_class(tmp_path / "canvas", "90", new_root(tmp_path / "c"), tmp_path / "c" / "report", jobs=2))
     assert found == {"smithbob": 3, "müllerzoë": 3, "leeann": "human", "anon_x7Yz": 3, "coxpat": "human",
                      "roeal_106_text.html": "left"}
