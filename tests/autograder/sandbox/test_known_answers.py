@@ -1,0 +1,92 @@
+"""Every reference, other right answer and known mistake, of every chapter, is worth in the real sandbox what it is at home.
+
+A solved notebook is opened once a chapter, and its cells are written anew for one answer after the other.
+"""
+from dataclasses import dataclass
+
+import pytest
+
+from autograder.authoring.catalogue import assignments
+from autograder.authoring.implementations import namespace_of
+from autograder.authoring.package import earlier_chapters
+from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
+from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.withholding import in_chapter
+from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.reading import read_work
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import grade_submission
+from autograder.sandbox import Cell, Limits, RemoteStudent, open_student
+from course.sample_class.handed_in import Notebook
+from course.sample_class.sources import reference_sources, with_function
+
+pytestmark = pytest.mark.sandbox
+NUMBERS = [one.number for one in assignments()]
+PATIENT = Limits(call_seconds=60, total_seconds=3000)      # a class's limits are for one submission, and for one answer
+REWRITE = "def rewrite(source):\n    exec(compile(source, 'rewritten', 'exec'), globals())\n"
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_reference_gets_all_points_as_a_submission(number, tmp_path):
+    (tmp_path / "notebook.ipynb").write_bytes(Notebook(load_assignment(number)).solve().data())
+    verdict = grade_submission(Submission("ada", tmp_path / "notebook.ipynb"), load_assignment(number), b"secret")
+    lost = {result["exercise"]: result["stages"] for result in verdict.results if result["earned"] < result["points"]}
+    assert lost == {} and verdict.human == [] and verdict.cell_errors == [] and verdict.results
+
+
+@dataclass
+class Solved:
+    """A notebook with every answer right, open in a sandbox."""
+
+    assignment: Assignment
+    student: RemoteStudent
+
+    def judged(self, exercise, other, **options):
+        """The result of an exercise in whose cell another function stands, with a hidden seed; then the cell is put back."""
+        cell = reference_sources(self.assignment)[exercise.id.split(".", 1)[1]]
+        self.student.new_stage()
+        self.student.rewrite(with_function(cell, other.function, other.replaces))
+        found = run_exercise(exercise, self.student, seeds(exercise), **options)
+        self.student.new_stage()
+        self.student.rewrite(cell)
+        return found
+
+
+def seeds(exercise):
+    return lambda stage: rng_for(exercise.id, stage, "ada", secret=b"secret")
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
+def solved(request, tmp_path_factory):
+    assignment, path = load_assignment(request.param), tmp_path_factory.mktemp("solved") / "notebook.ipynb"
+    path.write_bytes(Notebook(assignment).solve().data())
+    work = read_work(Submission("ada", path), assignment.pristine, assignment.functions, [])
+    cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
+    with open_student([*cells, Cell(None, REWRITE)], in_chapter(assignment.exercises.values()), PATIENT,
+                      extra=earlier_chapters(assignment.number)) as student:
+        assert student.cell_errors == []
+        yield Solved(assignment, student)
+
+
+def test_another_right_answer_gets_all_points(solved):
+    tried = [(exercise, other) for id, exercise in solved.assignment.exercises.items() for other in alternatives_of(id)]
+    lost = {(exercise.id, other.name): result for exercise, other in tried
+            if (result := solved.judged(exercise, other)).earned < exercise.points}
+    assert len(tried) >= 20 and lost == {}
+
+
+def test_a_known_mistake_is_told_and_loses_what_it_does_at_home(solved):
+    """Where it stands for a helper, the functions of the cell that call it are wrong here too, and at home they are not."""
+    tried = [(exercise, mistake) for id, exercise in solved.assignment.exercises.items() for mistake in mistakes_of(id)]
+    differs = {}
+    for exercise, mistake in tried:
+        at_home = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)), seeds(exercise))
+        for here, there in zip(solved.judged(exercise, mistake).stages, at_home.stages, strict=True):
+            helper = mistake.replaces in exercise.also and there.status == "passed"
+            if said(here) != said(there) and not helper:
+                differs[exercise.id, mistake.name, here.name] = said(here), said(there)
+    assert len(tried) > 100 and differs == {}
+
+
+def said(stage):
+    return stage.status, stage.earned, stage.cause, stage.misconception
