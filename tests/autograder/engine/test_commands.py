@@ -1,5 +1,6 @@
 """course check, author and hint: what they print, and the exit codes."""
 import json
+import re
 
 import nbformat
 import pytest
@@ -141,3 +142,18 @@ def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_p
     monkeypatch.setattr("autograder.authoring.notebooks.stale.__defaults__", (tmp_path,))
     assert main(["author", "build", "--check"]) == 1
     assert "does not exist; `course author build 01` makes it" in capsys.readouterr().out
+
+
+def test_answers_of_strangers_are_tried_and_what_is_judged_otherwise_than_they_are_named_is_said(tmp_path, capsys):
+    folder = tmp_path / "noise_distribution"
+    folder.mkdir()
+    right = "def noise_distribution(counts, power=0.75):\n    raised = counts.double() ** power\n    return (raised / raised.sum()).float()\n"
+    for name in ("right__in_doubles", "wrong__but_it_is_right"):
+        (folder / f"{name}.py").write_text(right)
+    (folder / "wrong__no_power.py").write_text("def noise_distribution(counts, power=0.75):\n    return counts / counts.sum()\n")
+    assert main(["author", "try", str(tmp_path), "--assignment", "01", "--no-sandbox"]) == 1
+    out = capsys.readouterr().out
+    assert "01.noise_distribution right in_doubles: 3 of 3\n" in out
+    assert "wrong but_it_is_right: 3 of 3 WRONG, ACCEPTED\n" in out and re.search(r"wrong no_power: [012] of 3\n    \[", out)
+    assert out.endswith("2 wrong, 1 of them accepted; 1 right, 0 of them rejected; 0 change with the seed\n")
+    assert main(["author", "try", str(folder), "--assignment", "01"]) == 2 and "holds no answers" in capsys.readouterr().err
