@@ -12,7 +12,7 @@ from autograder.checks.drawn import Faults
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.grading.assignment import course_secret
+from autograder.grading.assignment import SECRET_FILE, course_secret
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox
@@ -54,6 +54,8 @@ def drawn(tmp_path, monkeypatch):
 
 def test_students_get_their_own_fault_and_are_graded_on_it_in_nbgraders_gradebook(drawn, new_root, tmp_path, monkeypatch, capsys):
     root, out = new_root(tmp_path / "class"), tmp_path / "out"
+    (root / SECRET_FILE).write_bytes(b"a secret of the tests, fixed once")      # chance may draw one fault for all
+    (root / SECRET_FILE).chmod(0o600)
     students = ["Anna Müller", "bo", "cy", "dee", "eve"]
     (tmp_path / "roster.txt").write_text("\n".join(students) + "\n", encoding="utf-8")
     hand_out = ["author", "hand-out", "92", str(tmp_path / "roster.txt"), "--course-root", str(root), "--to", str(out)]
