@@ -1,10 +1,11 @@
 """Which stage catches which known mistake: a table for authors, and its comparison with what the authors meant."""
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.implementations import namespace_of
-from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
+from autograder.checks.protocol import Exercise, ExerciseResult, LocalStudent, run_exercise
 from autograder.checks.registry import Mistake, mistakes_of
 
 
@@ -17,13 +18,17 @@ class Row:
     problem: str
 
 
-def rows_of(exercise: Exercise) -> list[Row]:
-    """Run every mistake of an exercise through its stages."""
-    return [_row(exercise, one) for one in mistakes_of(exercise.id)]
+def judged(exercise: Exercise, mistake: Mistake) -> ExerciseResult:
+    """Run one mistake through the stages, with the visible seed."""
+    return run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
 
 
-def _row(exercise: Exercise, mistake: Mistake) -> Row:
-    result = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
+def rows_of(exercise: Exercise, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> list[Row]:
+    """What every mistake of an exercise gets. judge: for who has the results with the visible seed already."""
+    return [_row(mistake, judge(exercise, mistake)) for mistake in mistakes_of(exercise.id)]
+
+
+def _row(mistake: Mistake, result: ExerciseResult) -> Row:
     failed = [stage.name for stage in result.stages if stage.status not in ("passed", "capped")]
     lost = result.points - result.earned
     problem = ""
@@ -65,9 +70,9 @@ too, a dot a stage that passes.
 """
 
 
-def as_table(one: Assignment) -> str:
+def as_table(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> str:
     """The committed file of a chapter: a table for every exercise that has mistakes."""
-    tables = [as_markdown(exercise, rows) for exercise in one.exercises.values() if (rows := rows_of(exercise))]
+    tables = [as_markdown(exercise, rows) for exercise in one.exercises.values() if (rows := rows_of(exercise, judge))]
     return "\n\n".join([HEAD.format(name=one.name, number=one.number).rstrip(), *tables]) + "\n"
 
 

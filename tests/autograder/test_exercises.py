@@ -14,9 +14,10 @@ import torch
 from docutils.nodes import make_id
 
 from autograder.authoring.asked import asked
-from autograder.authoring.catalogue import ROOT, assignment, assignments
+from autograder.authoring.catalogue import ROOT, assignment, assignments, folder_of
 from autograder.authoring.idle import idle, one_size
 from autograder.authoring.implementations import from_file, namespace_of
+from autograder.authoring.matrix import as_table
 from autograder.authoring.mutants import solution_of
 from autograder.authoring.notebooks import build, stale
 from autograder.authoring.wrappers import WRAPPERS, wrapped
@@ -39,9 +40,9 @@ def named(pairs) -> list:
 
 
 def results(exercise, namespace, secrets=SECRETS) -> list:
-    """One result per secret."""
-    return [run_exercise(exercise, LocalStudent(namespace), lambda stage, secret=secret: rng_for(
-        exercise.id, stage, "ada" if secret else "", secret=secret)) for secret in secrets]
+    """One result per secret; b"" is the visible seed."""
+    return [run_exercise(exercise, LocalStudent(namespace), (lambda stage, secret=secret: rng_for(
+        exercise.id, stage, "ada", secret=secret)) if secret else None) for secret in secrets]
 
 
 @cache
@@ -135,6 +136,13 @@ def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake)
         told = [stage.misconception for stage in result.stages if stage.misconception]
         slip = any(stage.status == "slip" for stage in result.stages)
         assert told == [mistake.misconception] or slip and told == [], result
+
+
+@each_assignment
+def test_the_committed_matrix_is_what_the_mistakes_give(assignment):
+    table = as_table(assignment, lambda exercise, mistake: verdict(exercise.id, mistake.name, SECRETS[0]))
+    path = folder_of(assignment.number) / "matrix.md"
+    assert path.read_text(encoding="utf-8") == table, f"run `course author matrix {assignment.number}`"
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda one: one.id)
