@@ -56,7 +56,7 @@ def varied(text: str, number: int) -> str:
     text = re.sub(r"^(```\{code-cell\}[^\n]*\n(?:(?::[^\n]*|---.*?---)\n)*)", rf"\g<1># chapter {number}\n", text, flags=re.M)
     text = re.sub(r"^# (?!chapter )(.+)$", rf"# \1 ({number})", text, flags=re.M)
     text = re.sub(r"^(#{2,6} .+)$", rf"\1\n\nThis section is of chapter {number}.", text, flags=re.M)
-    text = re.sub(rf"\b{CHAPTER}/", f"{number:02}-copy/", text)
+    text = re.sub(rf"(?<!exercises/)\b{CHAPTER}/", f"{number:02}-copy/", text)  # the notebook to download stays where it is
     return re.sub(r"^\(([\w-]+)\)=$", rf"(\1-{number})=", text, flags=re.M)
 
 

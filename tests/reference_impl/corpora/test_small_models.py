@@ -15,6 +15,7 @@ from reference_impl.models.gpt import GPT, GPTConfig
 ROOT = Path(__file__).resolve().parents[3]
 SLICES = {"gpt_kjv": 8, "bert_kjv": 5, "electra_kjv": 5, "lstm_spelling": 5, "gpt_definitions_lora": 20, "ngram_kjv": 10,
           "skipgram_glosses": 3, "svd_kjv": 3, "gpt_kjv_dpo": 8}
+FALLS = {"gpt_kjv_dpo": 0.01}  # DPO starts at log 2 and takes small steps
 QUICK = [name for name in small_models.names() if small_models.card(name)["first_losses"]]
 TINY = GPTConfig(vocab_size=7, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=4)
 
@@ -71,7 +72,7 @@ def test_what_a_card_says_is_measured_again_from_the_weights(name, script):
 @pytest.mark.parametrize("name", QUICK)
 def test_the_first_twenty_steps_of_a_training_give_the_recorded_losses(name, script):
     recorded = small_models.card(name)["first_losses"]
-    assert len(recorded) == 20 and recorded[0] > recorded[-1] + 0.1
+    assert len(recorded) == 20 and recorded[0] > recorded[-1] + FALLS.get(name, 0.1)
     assert script(name).first_losses(20) == pytest.approx(recorded, abs=1e-3)
 
 
