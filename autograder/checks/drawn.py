@@ -65,7 +65,6 @@ class Faults:
         """The fault that a ticket stands for."""
         return next((one for one in self.by_name.values() if ticket(exercise, one.name) == said), None)
 
-
     def others_cell(self, exercise: str, fault: Fault, source: str) -> bool:
         """Whether a text holds the ticket of another fault than this one."""
         return any(ticket(exercise, one.name) in source for one in self.by_name.values() if one != fault)

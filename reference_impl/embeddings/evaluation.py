@@ -76,7 +76,7 @@ def analogy_scores(unit: Float[Tensor, "V D"], a: Int[Tensor, "Q"], b: Int[Tenso
     """How well each word answers "a is to b as c is to ?"; the three words of a question score minus infinity.
 
     `unit` has rows of length 1. 3CosAdd: cos(d, b) - cos(d, a) + cos(d, c). 3CosMul: cos(d, b) cos(d, c) / cos(d, a),
-    cosines moved to [0, 1] first so that none is negative; a large term can then not outvote the others.
+    cosines moved to [0, 1] first so that none is negative; one small cosine then counts for more than in a sum.
     """
     if method == "3cosadd":
         scores = (unit[b] - unit[a] + unit[c]) @ unit.T  # the sum of three cosines is one dot product
