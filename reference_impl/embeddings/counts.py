@@ -1,6 +1,6 @@
 """Vectors by counting: which words stand near which, how much more often than by chance, in few dimensions.
 
-Church and Hanks 1990 (pointwise mutual information); Levy and Goldberg 2014, sections 3 and 4 (positive PMI,
+Church and Hanks 1990 (pointwise mutual information); Levy and Goldberg 2014a, sections 3 and 4 (positive PMI,
 its truncated SVD, and why this is what skip-gram does in disguise); Levy, Goldberg and Dagan 2015 (smoothing of
 contexts, the power of the singular values).
 """
@@ -77,7 +77,7 @@ def sparse_ppmi(counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: 
 
     `smoothing` raises the context counts to a power before they become P(c); 0.75 keeps rare contexts from
     winning (Levy, Goldberg and Dagan 2015, section 3.2). `shift` is subtracted before clipping: log k stands for
-    k negative samples (Levy and Goldberg 2014, section 3.1). With both left alone this equals `ppmi`.
+    k negative samples (Levy and Goldberg 2014a, section 3.1). With both left alone this equals `ppmi`.
     """
     counts = scipy.sparse.coo_matrix(counts)
     words = np.asarray(counts.sum(1)).ravel()  # (W,)
