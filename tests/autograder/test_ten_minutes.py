@@ -11,7 +11,8 @@ import pytest
 
 from autograder.authoring.catalogue import ROOT
 
-COPIED = ("autograder", "course", "solutions", "exercises", "tests/autograder", "tests/conftest.py", "pyproject.toml")
+COPIED = ("autograder", "course", "solutions", "exercises", "tests/autograder", "tests/conftest.py", "tests/signatures.py",
+          "pyproject.toml")
 PIECES = 4
 RUN = """
 import shlex, sys

@@ -222,12 +222,13 @@ def test_what_was_never_counted_scores_zero(student, rng):
         table[0, 0] = 1.0                       # a word seen once in all
         table[2] = 0.0                          # a word without any context
         table[:, 3] = 0.0                       # a context without any word
-        scores = ask_ppmi(student, table)
         empty = table == 0
-        expect(scores[empty], "The score of the pairs that never met").equals(
-            torch.zeros(int(empty.sum())),
-            cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, "
-                  "which is NaN.")
+        for dtype in (torch.float64, torch.float32):
+            scores = ask_ppmi(student, table.to(dtype))
+            expect(scores[empty], "The score of the pairs that never met").equals(
+                torch.zeros(int(empty.sum())),
+                cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, "
+                      "which is NaN.")
         expect(bool(scores[0, 0] > scores[1, 1] > 0)).is_true(
             cause="Zeros elsewhere in the table should not change a pair above chance. A pair that met once, and of which "
                   "one word met nothing else, scores high.")

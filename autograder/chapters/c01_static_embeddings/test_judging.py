@@ -24,7 +24,7 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     expect(student.glove_weight(number), given="counts that are no whole numbers").equals(
         right_weight(number), cause=f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, they "
                                          "give other weights.")
-    for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0])):
+    for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0]), torch.tensor([9.0, 0.0], dtype=torch.float64)):
         expect(student.glove_weight(number)).equals(right_weight(number), cause="A count of 0 should weigh nothing.")
     expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
         torch.zeros(2), cause="A count of 0 should weigh 0 for every alpha. A small number in its place weighs a lot when alpha is "

@@ -58,7 +58,7 @@ def test_a_rare_word_is_always_kept(student, rng):
 
 @keep_probability.stage("unseen", points=1)
 def test_a_word_with_count_zero_gets_probability_one(student, rng):
-    for dtype in (torch.int64, torch.float32):
+    for dtype in (torch.int64, torch.float64, torch.float32):
         number, threshold = frequent_words(rng)
         place = whole(rng, 1, len(number) - 2)
         number[place] = 0
@@ -143,7 +143,8 @@ def test_the_default_power_is_three_quarters(student, rng):
             (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers, or with a "
                                                          "floor at 1, they give other chances."),
             (large, f"{rule} Here counts and their sum need more than 32 bits."),
-            (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), rule)):
+            (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), rule),
+            (torch.tensor([2.0, 0.0, 5.0], dtype=torch.float64), rule)):
         noise = expect(student.noise_distribution(given)).is_tensor(shape=tuple(given.shape), dtype=torch.float32)
         expect(noise / noise.sum(), "Your answer, divided by its sum,").equals(bent(given, 0.75), cause=cause)
 

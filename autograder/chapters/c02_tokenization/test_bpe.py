@@ -55,6 +55,7 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
     ask_merges(student, ["ab", "cd", "cde", "cdf"], [9, 2, 2, 2], 1, rule, [("a", "b")])
     ask_merges(student, ["ba", "dc"], [1, 4], 1, rule, [("d", "c")])
     ask_merges(student, ["ab", "x"], [3, 9], 1, "Pairs never cross from one word into the next.", [("a", "b")])
+    ask_merges(student, ["a b", "a c"], [3, 2], 1, "A space in a word is a character like any other.", [("a", " ")])
     ask_merges(student, ["abab", "cd", "e"], [2, 3, 8], 1, "A pair that stands twice in a word counts twice.", [("a", "b")])
     ask_merges(student, ["ab", "cd", "ab", "", "x"], [2, 3, 2, 9, 9], 1,
                "A word may stand in the list several times; then its counts add up.", [("a", "b")])
@@ -159,6 +160,8 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
     ask_split(student, "a \U0001f3e6\u0301\u00e9", [("\U0001f3e6", "\u0301")],
               "Characters of any kind are joined, and those that stand in no merge stay in the answer.",
               ["a", " ", "\U0001f3e6\u0301", "\u00e9"])
+    ask_split(student, "a\0bc \x1f", [("b", "c")], "Characters of any kind stand in a word, and none of them parts pieces.",
+              ["a", "\0", "bc", " ", "\x1f"])
     for size in (2, 5, 6):
         word = shuffled(rng, "bankriveto")[:size]
         at = whole(rng, 0, size - 2)

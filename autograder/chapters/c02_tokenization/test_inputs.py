@@ -57,6 +57,7 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), rule)
     for a, b in ((0, 2), (3, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), "A text may be empty; both [SEP] stand there all the same.")
+    ask_input(student, [2**31, 5], [2**40], 6, ("ids",), "A token may be any whole number from 0 on, however large.")
     ask_input(student, [102, 101], [0, 102, 5], 8, ("ids",), "The tokens 0, 101 and 102 of a text are tokens like any other.")
 
 
@@ -117,6 +118,8 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
     ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
     ask_ids(student, "\u6cb3 \U0001f3e6", 20, f"{rule} A character may be several bytes.")
     ask_ids(student, "e\u0301\u00a0 Bank\u00c9", 40, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
+    ask_ids(student, "a\r\nb\rc\n</s><pad>", 60, "The text is read as it is: no end of a line is rewritten, and the name of a special token is text.")
+    ask_ids(student, "\U0001f3e6" * 150, 1000, f"{rule} There may be as many as max_length says.")
     ask_ids(student, word_of(rng, SCRIPTS, 4, 9), 60, f"{rule} A character may be several bytes.")
     ask_ids(student, shuffled(rng, "The river bank. " * 8), 200, rule)
 

@@ -53,6 +53,7 @@ def ask_cut(student, word: str, log_prob: dict[str, float], right: list[str] | N
 def test_a_word_that_is_one_piece_or_letters_only(student, rng):
     rule = "The pieces of the cut, joined in their order, are the word; a piece may be the whole word."
     ask_cut(student, "bank", logs({"bank": 0.1, "river": 0.5}), ["bank"], rule)
+    ask_cut(student, "a" * 40, {"b": -3.0, "a" * 40: -1.0}, ["a" * 40], "A piece may be as long as the word, however long that is.")
     ask_cut(student, "a", logs({"a": 0.1, "b": 0.2}), ["a"], "A word of one letter may be a piece.")
     ask_cut(student, "ab", logs({"a": 0.1, "b": 0.2}), ["a", "b"], rule)
     letters = shuffled(rng, "bankriveto")[:whole(rng, 3, 6)]
@@ -114,6 +115,7 @@ def test_of_equals_the_longest_last_piece_wins(student):
 
 @best_cut.stage("long", points=1)
 def test_long_words_are_cut_in_good_time(student, rng):
+    ask_cut(student, "ab", {"a": -2e9, "b": -1.0}, ["a", "b"], "A logarithm may be as low as it likes: no number stands for a cut that is not there.")
     rule = ("Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: remember the best cut "
             "of each beginning, and add logarithms.")
     for number in (200, 198):
@@ -156,6 +158,7 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
             "nor without the division.")
     ask_counts(student, "banks", logs(BANKS), rule)
     ask_counts(student, "ab", logs({"ab": 0.3, "b": 0.2, "a": 0.1}), rule)
+    ask_counts(student, "a" * 20 + "b", {"a" * 20: -1.0, "b": -2.0, "a" * 20 + "b": -3.0}, f"{rule} A piece may be as long as the word.")
     ask_counts(student, "abc", logs({"ab": 0.03, "bc": 0.2, "a": 0.1, "c": 0.9}), rule)
     for _ in range(2):
         word = shuffled(rng, "bankriveto")[:5]
@@ -195,6 +198,8 @@ def test_long_words_need_logarithms(student, rng):
         doubles = sum(q / p**2 * ways[at] * ways[number - 2 - at] for at in range(number - 1)) / ways[number]
         ask_counts(student, "a" * number, {"aa": -16.5, "a": -8.0, "b": -1.0}, rule,
                    torch.tensor([doubles, number - 2 * doubles, 0.0]))
+    ask_counts(student, "ab" * 100, {"a": -60.0, "b": -70.0}, f"{rule} A sum of logarithms may be as low as it likes: no number stands "
+               "for a cut that is not there.", torch.tensor([100.0, 100.0]))
     times = whole(rng, 25, 30)
     log_prob = {"ab": -14.0, "a": -9.0, "b": -6.0, "ba": -13.0, "c": -8.0}      # no piece reaches over the c
     ask_counts(student, "abac" * times, log_prob, rule, times * counted("abac", log_prob))

@@ -46,6 +46,7 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
     known = [word[:end] for end in range(1, cut + 1)] + ["##" + word[cut:end] for end in range(cut + 1, 11)] + ["##" + word[1:cut + 1]]
     ask_word(student, word, known, [word[:cut], "##" + word[cut:]], rule)
     ask_word(student, "abc", ["ab", "a", "abc", "##c", "##bc"], ["abc"], rule)
+    ask_word(student, "banking", ["b", "##anking", "##a"], ["b", "##anking"], rule)
 
 
 @wordpiece.stage("unknown", points=1)
@@ -58,6 +59,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     ask_word(student, "kings", vocabulary, ["[UNK]"], "A marked piece does not fit at the beginning of a word.")
     ask_word(student, "bankban", vocabulary, ["[UNK]"], "A piece without a mark does not fit inside a word.")
     ask_word(student, "ab", ["a", "###b"], ["[UNK]"], "Behind the first two signs begins the text of a piece: ###b goes on with #b.")
+    ask_word(student, "axb", ["a.b", "ax+b", "[a]xb"], ["[UNK]"], "A piece is looked up as it is written: a dot or a plus in it is that sign.")
     ask_word(student, "bank", [], ["[UNK]"], "With an empty vocabulary every word is unknown.")
     ask_word(student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown.")
     word = shuffled(rng, "bankriveto")
@@ -71,6 +73,8 @@ def test_a_word_of_more_than_a_hundred_characters_is_unknown(student, rng):
         for number in (100, 101, 99):
             right = [letter, *["##" + letter] * (number - 1)] if number <= 100 else ["[UNK]"]
             ask_word(student, letter * number, known, right, rule)
+    wide = "\U00010330"
+    ask_word(student, wide * 51, [wide, "##" + wide], [wide, *["##" + wide] * 50], f"{rule} Characters count, not units of 16 bits and not bytes.")
     long = word_of(rng, "bank", 101, 130)
     ask_word(student, long, [long, "b", "##b", "a"], ["[UNK]"], rule)
     whole_word = word_of(rng, "bank", 100, 100)
@@ -100,7 +104,7 @@ def ask_first(student, words: list[str], counts: list[int], cause: str, right: d
     expect(list(came) == list(truth)).is_true(cause=cause, detail=f"Given {given}. Your piece is {list(came)}, expected {list(truth)}")
     for piece, score in truth.items():
         expect(came[piece], "The score", given).is_a(float)
-        expect(came[piece], "The score", given).equals(score, cause=f"The piece is right, its score is not. {cause}")
+        expect(came[piece], "The score", given).close(score, rtol=1e-4, cause=f"The piece is right, its score is not. {cause}")
 
 
 def without_ties(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
@@ -127,6 +131,7 @@ def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
 def test_everything_counts_as_often_as_its_word(student, rng):
     rule = "Pairs and single characters count as often as the word that they stand in."
     ask_first(student, ["ab", "cd"], [4, 2], rule, {"cd": 0.5})
+    ask_first(student, ["ab", "cd"], [100_000, 70_000], f"{rule} The product of two counts may need more than 32 bits.", {"cd": 1 / 70_000})
     ask_first(student, ["ab", "ac", "db", "de"], [1, 8, 4, 2], rule)
     ask_first(student, ["ab", "cd", "c"], [4, 2, 6], "A word of one character has no pair, but its character counts.", {"ab": 0.25})
     for _ in range(2):

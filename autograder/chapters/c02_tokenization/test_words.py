@@ -60,6 +60,9 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
     ask_words(student, "\u0928\u0940 \u0c15", ["\u0928\u0940", "\u0c15"], "Marks that take room (category Mc) stay: only Mn goes.")
     ask_words(student, "\u0e01\u0e34\u0e19", ["\u0e01\u0e19"], "Ask a mark for its category, Mn: some marks have the combining class 0.")
     ask_words(student, "a\u2260b \u2260", ["a", "=", "b", "="], "A sign is judged after its marks are gone: it is an = then.")
+    ask_words(student, "a\u226eb c\u1fefd", ["a", "<", "b", "c", "`", "d"], "A sign is judged after its marks are gone: NFD makes < and ` here.")
+    ask_words(student, "x\u302e\U0001d165", ["x\U0001d165\u302e"],
+              "Take the whole text apart at once: NFD puts marks in their order, and of one character alone it cannot.")
     letters = shuffled(rng, "\u00e1\u00e8\u00ee\u00f5\u00fc\u00e7\u00f1")
     plain = dict(zip("\u00e1\u00e8\u00ee\u00f5\u00fc\u00e7\u00f1", "aeioucn"))
     ask_words(student, letters, ["".join(plain[letter] for letter in letters)], rule)
@@ -93,6 +96,8 @@ def test_letters_become_small(student, rng):
     ask_words(student, "C\u00d4TE \u0411\u0410\u041d\u041a \u00d8RE", ["cote", "\u0431\u0430\u043d\u043a", "\u00f8re"],
               "Letters of every script become small.")
     ask_words(student, "Stra\u00dfe \u0130\u00d1I", ["stra\u00dfe", "ini"], "lower() makes letters small and leaves \u00df alone; casefold() does not.")
+    ask_words(student, "\u1e9e \u03c3\u03c2", ["\u00df", "\u03c3\u03c2"],
+              "lower() makes \u1e9e small and leaves the small sigma at the end of a word as it is; casefold() does not.")
     words = [word_of(rng, "abcXYZ", 1, 5) for _ in range(4)]
     ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
 
@@ -171,4 +176,6 @@ def test_bytes_that_are_no_text_show_as_u_fffd(student):
     ask_text(student, "bank \U0001f3e6".encode()[:-1], [4, 6], rule)
     ask_text(student, b"a\x80b\xffc", [1, 3, 4], rule)
     ask_text(student, b"\xe6\xb2", [1], rule)
+    ask_text(student, b"\xed\xa0\x80x", [1], f"{rule} Bytes of a surrogate are no UTF-8.")
+    ask_text(student, b"\xe0\x80\x80\xf0\x80\x80\xf4\x90x\xc0\xaf", [1, 3], rule)
     ask_text(student, b"\xf0\x9f\x8f and \xc3", [], rule)
