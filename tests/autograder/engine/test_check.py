@@ -83,6 +83,17 @@ def test_a_loop_without_end_that_catches_every_exception_is_stopped_and_asked_no
     assert "Is there a loop that does not end?" in result.stages[0].detail
 
 
+def test_a_library_that_takes_long_to_import_in_a_call_is_not_the_students_time(shares, tmp_path, monkeypatch):
+    (tmp_path / "slow_library.py").write_text("import time\nuntil = time.process_time() + 0.5\nwhile time.process_time() < until:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports(counts):
+        import slow_library
+        return counts / counts.sum() if slow_library else None
+    result = run_exercise(shares, Limited(LocalStudent({"shares": imports}), seconds=0.2))
+    assert [stage.status for stage in result.stages] == ["passed", "passed"]
+
+
 def endless(counts):
     """A student's, who keeps on whatever is raised: what ends it must be no Exception."""
     while True:
