@@ -1,17 +1,30 @@
 """Figures in the pages, as a Sphinx extension: their stills, their scripts, and the models that they load.
 
-When a page is written, the still of each figure is drawn by the figure's own script (see `course.book.stills`), and the
-kit, the figure's script and, where a model answers in the page, the runtime are asked for, by that page alone. After
+The stills of the pages that were read anew are drawn by the figures' own scripts (see `course.book.stills`) before pages
+are written, in one browser. When a page is written, they are put in, what is missing is drawn, and the kit, the figure's script and, where a model answers in the page, the runtime are asked for, by that page alone. After
 the build the weights of the models that pages offer are written beside the runtime. It needs nothing of the theme.
 """
 import re
 from pathlib import Path
+
+from docutils import nodes
 
 from course.book import page_models, stills
 from course.book.figures import ANSWERS, KEYS, scripts_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFERED = re.compile(r'"(?:model|vocabulary)":\{"name":"([\w-]+)"')
+
+
+def find_figures(app, doctree):
+    """Note the figures of a page that was read."""
+    if app.builder.format == "html":
+        app.w2s_figures += [node.astext() for node in doctree.findall(nodes.raw) if "data-w2s-figure" in node.astext()]
+
+
+def draw_stills(app, env):
+    """Draw the stills of all pages that were read, before the first is written."""
+    stills.draw_ahead(app.w2s_figures, ROOT)
 
 
 def add_stills_and_scripts(app, pagename, templatename, context, doctree):
@@ -43,6 +56,9 @@ def write_models(app, error):
 def setup(app):
     """Register the events; a change of a figure's script writes the pages anew, without running them."""
     app.add_config_value("w2s_figures_key", stills.scripts_key(), "html", [str])
+    app.w2s_figures = []
+    app.connect("doctree-read", find_figures)
+    app.connect("env-updated", draw_stills)
     app.connect("html-page-context", add_stills_and_scripts, priority=950)
     app.connect("build-finished", write_models, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

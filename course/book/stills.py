@@ -3,7 +3,7 @@
     still("window-counts", "window-counts", data, root)
 
 It stands on the page before scripts run, in print, and for readers without scripts. Drawn ones are kept in
-_build/stills by a hash of scripts and data. Where there is no Chromium, the still that is committed in book/stills is
+_build/stills by a hash of scripts and data; `draw_ahead` draws those of many pages by starting the browser once. Where there is no Chromium, the still that is committed in book/stills is
 taken, by the figure's id; `python -m course.book.stills` puts those of the built book there.
 """
 import hashlib
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from course.book.captions import FigureError
@@ -27,15 +28,20 @@ SECONDS = 60
 FIGURE = re.compile(r'<figure class="w2s-figure" id="figure-([\w-]+)" data-w2s-figure="([\w-]+)">'
                     r'<div class="w2s-still" role="img" aria-label="([^"]*)">(.*?)</div>'
                     r'<script type="application/json">(.*?)</script>', re.S)
-DRAWN = re.compile(r'<template id="drawn">(.*?)</template>', re.S)
-FAILED = re.compile(r'<pre id="failed">(.*?)</pre>', re.S)
+DRAWN = re.compile(r'<template class="drawn">(.*?)</template>', re.S)
+FAILED = re.compile(r'<pre class="failed" title="([^"]*)">(.*?)</pre>', re.S)
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><body><script>
-addEventListener("error", (event) => {{ const pre = document.createElement("pre"); pre.id = "failed";
-  pre.textContent = event.message; document.body.append(pre); }});
-</script><script type="application/json" id="data">{data}</script>{scripts}<script>
-const drawn = document.createElement("template"); drawn.id = "drawn";
-drawn.innerHTML = w2s.stillOf({name}, JSON.parse(document.getElementById("data").textContent));
-document.body.append(drawn);
+const failed = (names, message) => {{ const pre = document.createElement("pre"); pre.className = "failed"; pre.title = names;
+  pre.textContent = message; document.body.append(pre); }};
+addEventListener("error", (event) => failed({names}.join(", "), event.message));
+</script>{data}{scripts}<script>
+{names}.forEach((name, i) => {{
+  try {{
+    const drawn = document.createElement("template"); drawn.className = "drawn";
+    drawn.innerHTML = w2s.stillOf(name, JSON.parse(document.getElementById(`data${{i}}`).textContent));
+    document.body.append(drawn);
+  }} catch (error) {{ failed(name, error.message); }}
+}});
 </script>"""
 
 
@@ -44,20 +50,36 @@ def still(name: str, id: str, data: str, root: Path) -> str:
 
     Raises FigureError if the script fails on the data, or if there is neither a Chromium nor a committed still.
     """
-    kept = root / "_build" / "stills" / f"{key(name, data)}.html"
+    kept = _kept(root, key(name, data))
     if kept.is_file():
         return kept.read_text(encoding="utf-8")
     committed = root / "book" / "stills" / f"{id}.html"
     chromium = find_chromium()
-    drawn = draw(chromium, name, data) if chromium else None
+    drawn = draw(chromium, [(name, data)]) if chromium else None
     if drawn is None:
         if not committed.is_file():
             raise FigureError(f"figure {id!r} has no still: there is no {committed}, and no Chromium that runs here "
                               "to draw one; install chromium and build again")
         return committed.read_text(encoding="utf-8")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(drawn, encoding="utf-8")
-    return drawn
+    _keep(root, name, data, drawn[0])
+    return drawn[0]
+
+
+def draw_ahead(bodies: Iterable[str], root: Path) -> int:
+    """Draw the stills that figures in some HTML have not yet, and keep them for `still`; how many.
+
+    None where there is no Chromium or a script fails: then `still` takes the committed one or names the figure.
+    """
+    wanted = {key(name, data): (name, data) for body in bodies for _, name, _, _, data in FIGURE.findall(body)}
+    missing = [figure for hashed, figure in wanted.items() if not _kept(root, hashed).is_file()]
+    chromium = find_chromium() if missing else None
+    try:
+        drawn = draw(chromium, missing) if chromium else None
+    except FigureError:
+        return 0
+    for figure, one in zip(missing, drawn or []):
+        _keep(root, *figure, one)
+    return len(drawn or [])
 
 
 def fill(body: str, root: Path) -> str:
@@ -90,12 +112,18 @@ def scripts_key() -> str:
     return digest.hexdigest()[:16]
 
 
-def draw(chromium: str, name: str, data: str) -> str | None:
-    """The still, drawn now; None if the browser itself does not run. FigureError if the figure's script fails."""
-    scripts = "".join(f"<script>{(ASSETS / file).read_text(encoding='utf-8')}</script>" for file in _scripts(name))
+def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
+    """The stills of figures (name, data), drawn now in one browser; None if the browser itself does not run.
+
+    FigureError if a figure's script fails.
+    """
+    with_models = any(ANSWERS & KEYS[name] for name, _ in figures)
+    files = dict.fromkeys(file for name, _ in figures for file in scripts_of(name, with_models))
+    scripts = "".join(f"<script>{(ASSETS / file).read_text(encoding='utf-8')}</script>" for file in files)
+    data = "".join(f'<script type="application/json" id="data{i}">{one}</script>' for i, (_, one) in enumerate(figures))
     with tempfile.TemporaryDirectory(prefix="w2s-still-") as folder:
         page = Path(folder, "page.html")
-        page.write_text(PAGE.format(data=data, scripts=scripts, name=json.dumps(name)), encoding="utf-8")
+        page.write_text(PAGE.format(data=data, scripts=scripts, names=json.dumps([name for name, _ in figures])), encoding="utf-8")
         sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as root Chromium has none
         try:
             done = subprocess.run([chromium, *ARGUMENTS, *sandbox, f"--user-data-dir={folder}/profile", "--dump-dom",
@@ -103,9 +131,9 @@ def draw(chromium: str, name: str, data: str) -> str | None:
         except (OSError, subprocess.TimeoutExpired):
             return None
     if failed := FAILED.search(done.stdout):
-        raise FigureError(f"figure {name!r}: its script failed on this data: {html.unescape(failed[1])}")
-    drawn = DRAWN.search(done.stdout)
-    return drawn[1] if drawn else None
+        raise FigureError(f"figure {html.unescape(failed[1])!r}: its script failed on this data: {html.unescape(failed[2])}")
+    drawn = DRAWN.findall(done.stdout)
+    return drawn if len(drawn) == len(figures) else None
 
 
 def keep_stills(root: Path) -> list[Path]:
@@ -120,6 +148,16 @@ def keep_stills(root: Path) -> list[Path]:
     for id, inner in found.items():
         (folder / f"{id}.html").write_text(inner, encoding="utf-8")
     return [folder / f"{id}.html" for id in sorted(found)]
+
+
+def _kept(root: Path, hashed: str) -> Path:
+    return root / "_build" / "stills" / f"{hashed}.html"
+
+
+def _keep(root: Path, name: str, data: str, drawn: str) -> None:
+    path = _kept(root, key(name, data))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(drawn, encoding="utf-8")
 
 
 def _scripts(name: str) -> list[str]:

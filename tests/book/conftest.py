@@ -111,8 +111,13 @@ def reader(look, html):
 
 @pytest.fixture(scope="session")
 def stills_root(tmp_path_factory):
-    """A folder in which a still that was drawn is kept: each figure's is drawn once for all tests."""
-    return tmp_path_factory.mktemp("stills")
+    """A folder in which a still that was drawn is kept: each figure's is there, drawn once for all tests."""
+    from course.book import stills
+    from course.book.figures import figure
+    from tests.book.figure_data import DATA
+    root = tmp_path_factory.mktemp("stills")
+    stills.draw_ahead([figure(name, data, "C", "A").to_html() for name, data in DATA.items()], root)
+    return root
 
 
 def violations(page, context=None, **options):

@@ -53,6 +53,27 @@ def test_a_still_is_drawn_once_and_again_when_data_or_script_change(tmp_path, mo
 
 
 @pytest.mark.browser
+def test_stills_of_many_pages_are_drawn_by_one_start_of_the_browser_and_are_those_drawn_alone(tmp_path, monkeypatch):
+    names, starts, draw = [NAME, "bpe-training", "text-cuts"], [], stills.draw
+    monkeypatch.setattr(stills, "draw", lambda *given: starts.append(given) or draw(*given))
+    pages = [figure(name, DATA[name], "C", "A").to_html() for name in names]
+    assert stills.draw_ahead([pages[0] + pages[1], "<p>no figure</p>", pages[2]], tmp_path) == 3 and len(starts) == 1
+    together = [stills.FIGURE.search(stills.fill(page, tmp_path))[4] for page in pages]
+    assert len(starts) == 1 and stills.draw_ahead(pages, tmp_path) == 0
+    assert together == [draw(stills.find_chromium(), [(name, stills.FIGURE.search(page)[5])])[0] for name, page in zip(names, pages)]
+
+
+@pytest.mark.browser
+def test_one_script_that_fails_among_many_is_named_when_its_page_is_written(tmp_path):
+    bad = figure("bpe-training", DATA["bpe-training"], "C", "A").to_html().replace('"words"', '"swords"')
+    good = figure(NAME, DATA[NAME], "C", "A").to_html()
+    assert stills.draw_ahead([good, bad], tmp_path) == 0
+    assert len(stills.FIGURE.search(stills.fill(good, tmp_path))[4]) > 500
+    with pytest.raises(FigureError, match="figure 'bpe-training': its script failed on this data"):
+        stills.fill(bad, tmp_path)
+
+
+@pytest.mark.browser
 def test_a_script_that_fails_on_its_data_is_named(tmp_path):
     with pytest.raises(FigureError, match="'window-counts': its script failed on this data: .*"):
         stills.still(NAME, NAME, "{}", tmp_path)
