@@ -6,9 +6,9 @@ these calls, so that none of them needs a list of its own.
 from dataclasses import dataclass
 
 from autograder.authoring.implementations import reference
+from autograder.checks.exchange import Returned
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for
 from autograder.checks.stages import run_stages
-from autograder.checks.student import Returned
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.checks.limited import OutOfTime, clock
+from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.checks.student import OurNamespace
 from autograder.checks.tracebacks import student_traceback
 from autograder.checks.withheld import GRADERS, Guard
 from autograder.checks.withholding import in_chapter

@@ -23,8 +23,8 @@ from autograder.authoring.children import in_children
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
+from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
-from autograder.checks.student import OurNamespace
 from autograder.errors import CourseError
 
 SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds

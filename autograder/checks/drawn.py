@@ -77,7 +77,7 @@ def ticket(exercise: str, name: str) -> str:
 
 def fault_of(exercise, student) -> Fault:
     """The fault that this student (a student.Student) was given: as the grader says, or else by the ticket."""
-    from autograder.checks.student import StudentError
+    from autograder.checks.exchange import StudentError
 
     if student.fault:
         return exercise.faults.by_name[student.fault]

@@ -7,19 +7,15 @@ names what it may ask for. Objects that a student made stay here, under numbers 
 torch is used only if something else imported it, so that a sandbox without torch starts fast.
 """
 import sys
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from types import FunctionType
 
+from autograder.checks.describing import a_kind, listed, names_of, text_of
 from autograder.checks.failed import Failed
-from autograder.checks.tracebacks import student_traceback
+from autograder.checks.given import Given
+from autograder.checks.tracebacks import globals_behind, student_traceback
 from autograder.checks.withheld import Guard, Withheld
 
-MAX_TEXT = 4000          # characters of one error, as in a feedback page
-RESULTS = 8              # so many results are looked at again after each call
-KEPT_BYTES = 2**20       # of each of them at most
-MAX_LISTED = 12          # names in a sentence about what there is
 OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
               "kernel")
 
@@ -41,7 +37,7 @@ class Executor:
         self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
-        self._given: deque[tuple] = deque(maxlen=RESULTS)    # what the last calls gave, and copies of it as it was then
+        self._given = Given()
         self.guard = Guard({})
         self._guards: dict[tuple, Guard] = {}
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
@@ -50,7 +46,7 @@ class Executor:
         """Objects live as long as the stage that made them."""
         if stage != self.stage:
             self.stage, self.objects = stage, {}
-            self._given.clear()
+            self._given.forget()
 
     def deliver(self, tag: str, inner: object) -> object:
         """What an argument of ours that is no plain value becomes on this side (see `arguments.lower`)."""
@@ -95,26 +91,14 @@ class Executor:
         self.after_run()
         if request["keep"] is not None:
             if request.get("iterate") and not hasattr(type(value), "__next__"):
-                raise Failed("unreadable", f"`{label}` returned {_a(value)}; a generator, which gives one piece at a time, "
+                raise Failed("unreadable", f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
         answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
-                  "stale": self._stale()}
-        if request["of"] is None and _small(answer["value"]):
-            self._given.append((value, answer["value"]))
+                  "stale": self._given.changed(self.let_through)}
+        if request["of"] is None:
+            self._given.keep(value, answer["value"])
         return answer | ({"counted": counter.found()} if counter else {})
-
-    def _stale(self) -> bool:
-        """Whether what one of the last calls gave is not what it was: the code kept it, and wrote into it since."""
-        if not self._given:
-            return False
-        from autograder.checks.values import cross, same
-        try:
-            return any(not same(cross(value), before, 0, 0) for value, before in self._given)
-        except self.let_through:
-            raise
-        except BaseException:      # a hostile object may answer anything
-            return True
 
     def _get(self, request: dict) -> dict:
         value, path = self.objects[request["of"]], request["name"]
@@ -124,7 +108,7 @@ class Executor:
             except self.let_through:
                 raise
             except BaseException as error:
-                known = _listed(_names(value))
+                known = listed(names_of(value))
                 raise Failed("unreadable", f"`{request['label']}` cannot be read: {text_of(str, error) or 'it is not there'}. "
                                            f"There is {known or 'nothing by name'}.") from None
         return {"value": self.plain(request["label"], value), "args": []}
@@ -206,7 +190,7 @@ class Executor:
         target = self.objects[request["of"]]
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(target, torch.nn.Module):
-            raise Failed("unreadable", f"`{request['label']}` is {_a(target)}, not a torch.nn.Module: derive your class from "
+            raise Failed("unreadable", f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your class from "
                                        "nn.Module and call super().__init__() first.")
         return self.plain(request["label"], self._run(request["label"], what, (target, *args), {}, None, target))
 
@@ -224,12 +208,12 @@ class Executor:
             raise
         except AttributeError:
             raise Failed("missing", f"`{type(target).__name__}` has no method `{name}`. "
-                                    f"It has {_listed(_names(target)) or 'none'}.") from None
+                                    f"It has {listed(names_of(target)) or 'none'}.") from None
         except BaseException as error:
-            raise Failed("error", text_of(student_traceback, error, self._globals(target))) from None
+            raise Failed("error", text_of(student_traceback, error, globals_behind(target, self.namespace))) from None
         if not callable(function):
             kind = type(target).__name__
-            raise Failed("missing", f"`{kind}.{name}` is {_a(function)}; a method was asked for." if name else
+            raise Failed("missing", f"`{kind}.{name}` is {a_kind(function)}; a method was asked for." if name else
                          f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write `forward`).")
         return function
 
@@ -250,27 +234,12 @@ class Executor:
         except MemoryError:
             raise Failed("memory", f"`{label}` asked for more memory than there is.", "MemoryError") from None
         except BaseException as error:     # SystemExit and the like must not end the check either
-            namespace = self._globals(function if owner is None else owner)
+            namespace = globals_behind(function if owner is None else owner, self.namespace)
             text = text_of(student_traceback, error, namespace)
             if self.is_fault(error, namespace):
                 raise Failed("fault", text) from None
             memory = isinstance(error, RuntimeError) and "can't allocate memory" in text
             raise Failed("memory" if memory else "error", text, type(error).__name__) from None
-
-    def _globals(self, function: object) -> object:
-        """The globals of the student's code behind a function, method, class or object: theirs are the lines to show."""
-        try:
-            inner = getattr(function, "__func__", function)
-            if isinstance(inner, FunctionType):
-                return inner.__globals__
-            kind = inner if isinstance(inner, type) else type(inner)
-            frame = getattr(inner, "gi_frame", None)
-            if frame is not None:
-                return frame.f_globals
-            found = [one.__globals__ for one in vars(kind).values() if isinstance(one, FunctionType)]
-            return found[0] if found else self.namespace
-        except Exception:       # an object may answer any question with an exception
-            return self.namespace
 
     def plain(self, label: str, value: object) -> object:
         """A copy of what goes back, under the rules of `values.cross`, once torch is there to have tensors at all."""
@@ -320,39 +289,3 @@ def _tracked(args: tuple) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and any(isinstance(one, torch.Tensor) and (one.requires_grad or one.grad is not None)
                                      for one in args)
-
-
-def _small(value: object) -> bool:
-    """A tensor, an array, a list, a tuple or a dictionary that can be kept for some calls."""
-    if type(value) in (list, tuple, dict):
-        items = value.values() if type(value) is dict else value
-        return len(value) < 100 and sum(getattr(item, "nbytes", 0) for item in items) <= KEPT_BYTES
-    return hasattr(value, "dtype") and value.nbytes <= KEPT_BYTES
-
-
-def _names(value: object) -> list[str]:
-    """What an object offers by name: its own attributes and its class's, without those of object and nn.Module."""
-    torch = sys.modules.get("torch")
-    dull = set(dir(torch.nn.Module())) if torch else set()
-    try:
-        return sorted(name for name in {*vars(value), *dir(value)}
-                      if type(name) is str and not name.startswith("_") and name not in dull)
-    except Exception:
-        return []
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name[:40]}`" for name in names[:MAX_LISTED]) + (" and more" if len(names) > MAX_LISTED else "")
-
-
-def _a(value: object) -> str:
-    return "None" if value is None else f"an object of type {type(value).__name__}"
-
-
-def text_of(describe: Callable, error: BaseException, *more: object) -> str:
-    """`describe(error, ...)`, capped and free of what no file can hold; a student's __str__ may fail, too."""
-    try:
-        text = str(describe(error, *more))
-    except BaseException as second:
-        text = f"{type(error).__name__}, whose message cannot be read ({type(second).__name__})"
-    return text[:MAX_TEXT].encode("utf-8", "replace").decode("utf-8")

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from autograder.checks.student import Request, Returned, Student, StudentError
+from autograder.checks.exchange import Request, Returned, StudentError
+from autograder.checks.student import Student
 
 SECONDS = 5.0        # for one call, as in grading; the calls of the checks take milliseconds
 PATIENCE = 6         # times SECONDS, for code that hardly gets the processor (or sleeps)

@@ -8,9 +8,10 @@ that failed.
 from collections.abc import Callable
 from dataclasses import replace
 
+from autograder.checks.exchange import Call, Returned, StudentError
 from autograder.checks.results import FAILED, StageResult
 from autograder.checks.stages import Run
-from autograder.checks.student import Call, Returned, Student, StudentError
+from autograder.checks.student import Student
 from autograder.checks.suspects import Suspect, answer, suspects
 from autograder.checks.values import same
 

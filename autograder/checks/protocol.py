@@ -54,16 +54,18 @@ from autograder.checks.callables import Watched
 from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
 from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
 from autograder.checks.drawn import Fault, Faults
+from autograder.checks.exchange import Returned, StudentError
 from autograder.checks.exercise import EXERCISES, Exercise, Stage, exercise, exercises_of, load_checks
 from autograder.checks.expect import CheckFailed, expect
 from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
 from autograder.checks.handles import Handle, Stream, inside
+from autograder.checks.local_student import LocalStudent
 from autograder.checks.renaming import Renaming
 from autograder.checks.results import ExerciseResult, StageResult
 from autograder.checks.runner import run_exercise
 from autograder.checks.short_answer import Sample, short_answer
 from autograder.checks.stages import rng_for
-from autograder.checks.student import MIB, LocalStudent, Returned, Student, StudentError
+from autograder.checks.student import MIB, Student
 from autograder.checks.write_tests import expect_catches
 
 __all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Fault", "Faults", "Handle", "Ids", "LocalStudent",

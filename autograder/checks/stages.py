@@ -9,9 +9,10 @@ import torch
 
 from autograder.checks import slips
 from autograder.checks.drawn import fault_of
+from autograder.checks.exchange import Call, Request, Returned, StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
-from autograder.checks.student import Call, Request, Returned, Student, StudentError
+from autograder.checks.student import Student
 from autograder.checks.values import same
 from autograder.checks.views import slip_with_views
 

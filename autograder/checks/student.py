@@ -6,85 +6,17 @@ student answers it through a pipe. In both the same executor carries the request
 `executor`), and what passes is the same (`values` both ways, `arguments` towards the student), so that a check cannot
 tell them apart. Whatever goes wrong on the student's side is a StudentError.
 """
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from autograder.checks import arguments
-from autograder.checks.callables import answer, exceeded
-from autograder.checks.executor import Executor
-from autograder.checks.failed import builtin_exception
+from autograder.checks.callables import exceeded
+from autograder.checks.exchange import Call, Request, Returned, StudentError
 from autograder.checks.handles import Gradients, Handle, Outcome, Stream
-from autograder.checks.values import PLAIN, Unreadable, cross, same
-from autograder.checks.withheld import Paused
+from autograder.checks.values import PLAIN, same
 
-KINDS = ("not_attempted", "missing", "withheld", "error", "time", "memory", "killed", "unreadable", "fault")
 MIB = 1024 * 1024
-
-
-class StudentError(Exception):
-    """A call that brought no readable value back.
-
-    kind: one of KINDS; "fault" is a library that failed inside a sandbox, which costs no points.
-    text: for the student; in an "error", their own lines of the traceback and the message.
-    """
-
-    def __init__(self, kind: str, text: str):
-        if kind not in KINDS:
-            raise ValueError(f"StudentError kind {kind!r} is not one of {', '.join(KINDS)}")
-        super().__init__(kind, text)
-        self.kind, self.text = kind, text
-
-
-@dataclass(frozen=True)
-class Request:
-    """One question to a student's side. do: an operation of the executor. label: how sentences call it. name: of the
-    function, method or attribute. of: the object, None for a function. more: what only this operation needs. withheld:
-    names that the student's code may not use, with the reason."""
-    do: str
-    label: str
-    name: str = ""
-    of: Handle | None = None
-    args: tuple = ()
-    kwargs: dict = field(default_factory=dict)
-    keep: Handle | None = None
-    more: dict = field(default_factory=dict)
-    withheld: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is the call of a function by its name and nothing else."""
-        return self.do == "call" and self.of is None and self.keep is None and not self.more
-
-
-@dataclass(frozen=True)
-class Returned:
-    """What a call gave back, the positional arguments as the call left them (in-place changes show there), what was
-    counted, if that was asked for, whether the call left an argument in autograd's hands, and whether it changed what the
-    call before had given."""
-    value: object
-    args: tuple = ()
-    counted: dict[str, int] = field(default_factory=dict)
-    tracked: bool = False
-    stale: bool = False
-
-
-@dataclass(frozen=True)
-class Call:
-    """One recorded call: the function's name, what came back (a Returned or a StudentError), and what it was given.
-
-    changed: whether the call left one of its plain arguments otherwise than it was. again: whether it is the call of a
-    function, which may be put to somebody else with the same arguments.
-    """
-    name: str
-    outcome: Returned | StudentError
-    args: tuple = ()
-    kwargs: dict = field(default_factory=dict)
-    changed: bool = False
-    again: bool = False
 
 
 class Student:
@@ -222,119 +154,6 @@ def _is_outcome(one: object) -> bool:
     return type(one) is tuple and list(map(type, one[1:])) == [str, str, dict]
 
 
-def lowered(request: Request, register: Callable[[Callable], int]) -> dict:
-    """The request as the executor takes it, in plain values and `Ours` nodes. Raises Unreadable."""
-    sent = tuple(arguments.lower(item, register) for item in request.args)
-    more = {name: arguments.lower(item, register) for name, item in request.more.items()}
-    return {"do": request.do, "label": request.label, "name": request.name, "args": sent,
-            "kwargs": {name: arguments.lower(item, register) for name, item in request.kwargs.items()},
-            "kinds": list(map(arguments.kind_of, sent)), "of": request.of and request.of.number,
-            "keep": request.keep and request.keep.number, "withheld": dict(request.withheld)} | more
-
-
-def returned(request: Request, sent: tuple, reply: dict) -> Returned:
-    """What an answer means. The reply is hostile beyond its outermost types. Raises StudentError.
-
-    cross() again: which types may pass is decided on this side, whatever the other let through.
-    """
-    try:
-        after = tuple(arguments.raised(ours, low, same, item)
-                      for ours, low, (same, item) in zip(request.args, sent, reply["args"] or [(True, None)] * len(sent)))
-        counted = cross(reply.get("counted", {}))
-        if type(counted) is not dict or not all(type(one) is int for one in counted.values()):
-            raise Unreadable("counts that are no numbers")
-        return Returned(cross(reply["value"]), after, counted, reply.get("tracked") is True,
-                        reply.get("stale") is True)
-    except Unreadable as reason:
-        raise StudentError("unreadable", f"`{request.label}` returned {reason}.") from None
-
-
 def _changed(before: tuple, after: tuple) -> bool:
     """Whether an argument of a plain type is not what it was; what is made to be written into is no plain type."""
     return any(type(old) in PLAIN and not same(old, new, 0, 0) for old, new in zip(before, after))
-
-
-class OurNamespace(dict):
-    """Functions of the course's own (a known mistake, a mutant): what is withheld from a student is not withheld from them."""
-
-
-class LocalStudent(Student):
-    """A student whose functions live in this process, in `namespace` (a notebook's globals, or just functions).
-
-    For code that is trusted by whoever runs it: there is no isolation and no time limit, and a cap on memory is kept
-    by looking at the tensors that a call made.
-    """
-
-    def __init__(self, namespace: Mapping[str, object]):
-        super().__init__()
-        self._executor = Executor(namespace, self._stand_in, (KeyboardInterrupt,))
-        self._ours: dict[int, Callable] = {}
-        self._memory: int | None = None
-        self._ours_to_answer = isinstance(namespace, OurNamespace)
-
-    def new_stage(self) -> None:
-        """Another stage begins: our callables and the student's objects are forgotten."""
-        super().new_stage()
-        self._ours.clear()
-
-    def perform(self, request: Request) -> Returned:
-        """Carry it out on copies of the arguments, in this process."""
-        self._executor.begin(self.stage)
-        if request.of is not None and request.of.number not in self._executor.objects:
-            raise ValueError(f"`{request.of._name}` was made in an earlier stage, or closed; objects live for one stage")
-        low = lowered(request, self._register)
-        if self._ours_to_answer:
-            low["withheld"] = {}
-        if self._memory is not None:
-            low["count"] = True
-        if low.get("compile") and interprets():
-            return Returned([])
-        delivered = self._deliver(low)
-        reply = self._executor.carry_out(delivered)
-        if reply["say"] == "error":
-            raise StudentError(reply["kind"], reply["text"])
-        peak = reply.get("counted", {}).get("peak", 0)
-        if self._memory is not None and peak > self._memory:
-            raise StudentError("memory", f"`{request.label}` holds {peak / MIB:.0f} MiB of tensors at once; "
-                                         f"{self._memory / MIB:.0f} MiB are there for this call.")
-        return returned(request, low["args"], reply)
-
-    @contextmanager
-    def cap(self, memory: int):
-        """Calls in this block may hold `memory` bytes of tensors at once."""
-        before, self._memory = self._memory, memory
-        try:
-            yield
-        finally:
-            self._memory = before
-
-    def _register(self, function: Callable) -> int:
-        self._ours[len(self._ours)] = function
-        return len(self._ours) - 1
-
-    def _stand_in(self, number: int) -> Callable:
-        return guarded(self._ours[number])
-
-    def _deliver(self, low: object) -> object:
-        if isinstance(low, arguments.Ours):
-            inner = [low.inner[0].clone(), *low.inner[1:]] if low.tag == "buffer" else low.inner
-            return self._executor.deliver(low.tag, inner)
-        if type(low) in (list, tuple):
-            return type(low)(map(self._deliver, low))
-        return {key: self._deliver(item) for key, item in low.items()} if type(low) is dict else cross(low)
-
-
-def interprets() -> bool:
-    """Whether Triton's kernels are interpreted in this process."""
-    return "triton" in sys.modules and bool(sys.modules["triton"].knobs.runtime.interpret)
-
-
-def guarded(function: Callable) -> Callable:
-    """Our own callable as a student receives it: nameless, and trading plain copies only."""
-    def implementation(*args: object, **kwargs: object) -> object:
-        try:
-            with Paused():
-                return answer(function, args, kwargs)
-        except Exception as error:
-            raise builtin_exception(type(error).__name__, str(error)) from None
-    return implementation

@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from autograder.checks.callables import afresh
+from autograder.checks.exchange import Call, Returned, StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.checks.stages import Run, run_one
-from autograder.checks.student import Call, LocalStudent, Returned, Student, StudentError
+from autograder.checks.student import Student
 
 KEPT = 8        # exercises with their seeds: a notebook has one seed, a grader goes from student to student
 

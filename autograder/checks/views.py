@@ -7,8 +7,9 @@ each stage that passes, about its call with the most numbers, and never about ar
 from torch import Tensor
 
 from autograder.checks.buffers import Buffer
+from autograder.checks.exchange import Call, Request, Returned, StudentError
 from autograder.checks.slips import AGAIN
-from autograder.checks.student import Call, Request, Returned, Student, StudentError
+from autograder.checks.student import Student
 from autograder.checks.values import PLAIN, SCALARS, same
 
 FAILS = ("Your function fails where a tensor is a view of a larger one, such as a transpose or every second number: take "

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from autograder.checks.exchange import StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.slips import note
-from autograder.checks.student import StudentError
 
 NEVER = "Your test never calls the function that it is given."
 REJECTS = "Your test rejects a correct implementation."

@@ -6,7 +6,8 @@ its remaining stages end in the same way at once. And one submission must not ho
 """
 import time
 
-from autograder.checks.student import Request, Returned, Student, StudentError
+from autograder.checks.exchange import Request, Returned, StudentError
+from autograder.checks.student import Student
 
 DEADLY = ("time", "memory", "killed")
 

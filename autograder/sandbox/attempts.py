@@ -10,11 +10,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from autograder.checks.student import StudentError
+from autograder.checks.exchange import StudentError
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.bait import Bait
+from autograder.sandbox.cells import Cell
 from autograder.sandbox.limits import MIB, Limits
-from autograder.sandbox.remote import Cell, open_student
+from autograder.sandbox.remote import open_student
 
 HELD, ESCAPED, UNTRIED = "held", "ESCAPED", "not tried"
 # Small enough that hitting each limit takes a moment, large enough for an interpreter.

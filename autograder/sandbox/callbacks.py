@@ -58,7 +58,7 @@ class Callbacks:
                     del self._functions[number]
 
     def answer(self, message: dict, seconds: float) -> bytes:
-        """The frame that answers a call back, by the rules of `guarded` in autograder/checks/student.py.
+        """The frame that answers a call back, by the rules of `guarded` in autograder/checks/local_student.py.
 
         Raises TooSlow after `seconds`. What else goes wrong, memory included, is an error that the student sees.
         """

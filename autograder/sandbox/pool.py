@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from autograder.sandbox.backend import Backend
+from autograder.sandbox.cells import Cell
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.process import Process
-from autograder.sandbox.remote import WARM, Cell, RemoteStudent, open_student
+from autograder.sandbox.remote import WARM, RemoteStudent, open_student
 from autograder.sandbox.stage import stage
 
 

@@ -7,11 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from autograder.checks.arguments import Ours
-from autograder.checks.handles import Handle
-from autograder.checks.student import KINDS, Request, Returned, Student, StudentError, lowered, returned
+from autograder.checks.exchange import KINDS, Request, Returned, StudentError, handles_of, lowered, returned
+from autograder.checks.student import Student
 from autograder.checks.withheld import GRADERS
 from autograder.checks.withholding import is_operator
 from autograder.errors import CourseError
@@ -19,6 +18,7 @@ from autograder.sandbox import frames
 from autograder.sandbox.apart import Sizes, ballast_for, capped, sizes_of
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
+from autograder.sandbox.cells import REMEMBERED_TEXT, Cell, CellError, Printed, clean
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import MIB, Limits
 from autograder.sandbox.process import LATE, Died, Process
@@ -27,27 +27,6 @@ from autograder.sandbox.tree import descendants
 
 WARM = ("torch",)        # imported before any student code is there
 INTERPRETING = ("torch", "autograder.checks.interpreting")
-REMEMBERED_TEXT = 4000   # characters of any text that a sandbox sends for a human
-# Control characters would reach a terminal or a database; a tab and a new line may.
-CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One code cell to run inside: its grade id, None for a cell that the student added, and its source."""
-
-    grade_id: str | None
-    source: str
-
-
-@dataclass(frozen=True)
-class CellError:
-    """A cell that failed: its place among the cells, its grade id, a kind of StudentError, and text for the student."""
-
-    index: int
-    grade_id: str | None
-    kind: str
-    text: str
 
 
 @contextmanager
@@ -94,12 +73,12 @@ class RemoteStudent(Student):
         self._deaths, self._last = 0, None
         self._number = 0                       # of the last request; answers carry it
         self._ends = time.monotonic() + limits.total_seconds
-        self._shown, self._cut = "", 0
+        self._printed = Printed(limits.output_chars)
 
     @property
     def printed(self) -> str:
         """What the student's code printed, capped."""
-        return self._shown + (f"\n[{self._cut:,} more characters were printed and not kept]" if self._cut else "")
+        return self._printed.text
 
     def new_stage(self) -> None:
         """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
@@ -233,9 +212,9 @@ class RemoteStudent(Student):
 
     def _outcome(self, request: Request, sent: tuple, answer: dict) -> Returned:
         """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
-        self._remember_printed(answer)
+        self._printed.remember(answer)
         if answer.get("say") == "error" and answer.get("kind") in KINDS and type(answer.get("text")) is str:
-            raise StudentError(answer["kind"], _clean(answer["text"], REMEMBERED_TEXT))
+            raise StudentError(answer["kind"], clean(answer["text"], REMEMBERED_TEXT))
         after = answer.get("args")
         if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list
                 or len(after) not in (0, len(sent))
@@ -272,7 +251,7 @@ class RemoteStudent(Student):
         running = None
         try:
             deadline = self._deadline(self._limits.cells_seconds)
-            cells = [(_filename(i, cell), cell.source) for i, cell in enumerate(self._cells)]
+            cells = [(cell.filename(i), cell.source) for i, cell in enumerate(self._cells)]
             self._ask({"do": "cells", "cells": cells, "skip": sorted(self._skip)}, deadline)
             while True:
                 limit = deadline if running is None else min(deadline, self._deadline(self._limits.cell_seconds))
@@ -292,13 +271,13 @@ class RemoteStudent(Student):
                 self._blame(running, _kind(died), f"This cell was stopped: {reason}. The other cells ran without it.")
 
     def _report_cells(self, message: dict) -> None:
-        self._remember_printed(message)
+        self._printed.remember(message)
         errors = message.get("errors")
         known = {error.index for error in self.cell_errors}
         for one in errors if type(errors) is list else []:
             if type(one) is tuple and list(map(type, one)) == [int, str, bool]:
                 if 0 <= one[0] < len(self._cells) and one[0] not in known:
-                    self._blame(one[0], "fault" if one[2] else "error", _clean(one[1], REMEMBERED_TEXT))
+                    self._blame(one[0], "fault" if one[2] else "error", clean(one[1], REMEMBERED_TEXT))
 
     def _blame(self, index: int, kind: str, text: str) -> None:
         self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))
@@ -314,37 +293,6 @@ class RemoteStudent(Student):
     def _deadline(self, seconds: float) -> float:
         return min(time.monotonic() + seconds, self._ends)
 
-    def _remember_printed(self, answer: dict) -> None:
-        text, cut = answer.get("printed"), answer.get("cut")
-        if type(text) is str and type(cut) is int and cut >= 0:
-            room = self._limits.output_chars - len(self._shown)
-            self._shown += _clean(text, room)
-            self._cut += min(cut, 10**12) + max(0, len(text) - room)
-
-
 def _kind(died: Died) -> str:
     """What a death means for the student: one that answered what was not asked proves nothing, and a human looks."""
     return "fault" if died.kind == "suspect" else died.kind
-
-
-def _clean(text: str, limit: int) -> str:
-    """The beginning of a text from inside, without control characters."""
-    return text[:limit].translate(CONTROL)
-
-
-def _filename(index: int, cell: Cell) -> str:
-    """How the student's tracebacks call the cell."""
-    return f"cell {index + 1} ({cell.grade_id or 'added'})"
-
-
-def handles_of(request: Request) -> Iterator[Handle]:
-    """Every object of the student's that a request mentions."""
-    if request.of is not None:
-        yield request.of
-    stack = [request.args, request.kwargs, request.more]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Handle):
-            yield one
-        elif type(one) in (list, tuple, dict):
-            stack += one.values() if type(one) is dict else one

@@ -73,10 +73,10 @@ class Worker:
 
         from withheld_names import WHY
 
-        from autograder.checks import executor, withheld
+        from autograder.checks import describing, executor, withheld
         from autograder.sandbox import blame, frames, inside
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
-        self.text_of, self.is_library_fault = executor.text_of, blame.is_library_fault
+        self.text_of, self.is_library_fault = describing.text_of, blame.is_library_fault
         self.sink = inside.Sink(limits["output_chars"])
         self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())

@@ -21,9 +21,9 @@ from autograder.authoring.matrix import as_table
 from autograder.authoring.mutants import solution_of
 from autograder.authoring.notebooks import build, stale
 from autograder.authoring.wrappers import WRAPPERS, wrapped
+from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.checks.student import OurNamespace
 
 ASSIGNMENTS = assignments()
 CHECKED = [one for assignment in ASSIGNMENTS for one in assignment.exercises.values() if one.stages]

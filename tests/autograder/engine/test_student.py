@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.checks.student import LocalStudent, Returned, StudentError
+from autograder.checks.exchange import Returned, StudentError
+from autograder.checks.local_student import LocalStudent
 
 
 def student(**functions) -> LocalStudent:

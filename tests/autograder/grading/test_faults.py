@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.checks.student import Returned, Student, StudentError
+from autograder.checks.exchange import Returned, StudentError
+from autograder.checks.student import Student
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment, seed_id

@@ -2,7 +2,8 @@
 import pytest
 import torch
 
-from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.exchange import StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.checks.student import StudentError
+from autograder.checks.exchange import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

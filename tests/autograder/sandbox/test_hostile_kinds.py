@@ -11,9 +11,9 @@ import torch
 
 from autograder.checks.buffers import Buffer
 from autograder.checks.callables import Watched
+from autograder.checks.exchange import Returned, StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.handles import Gradients, inside
-from autograder.checks.student import Returned, StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

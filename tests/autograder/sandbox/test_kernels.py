@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from autograder.checks.buffers import Buffer
-from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.exchange import StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -101,7 +102,7 @@ import json, os, sys
 os.environ["TRITON_INTERPRET"] = "1"
 import linecache
 from tests.autograder.sandbox import test_kernels as tests
-from autograder.checks.student import LocalStudent
+from autograder.checks.local_student import LocalStudent
 linecache.cache["cell"] = (1, None, tests.NOTEBOOK.splitlines(keepends=True), "cell")
 namespace = {"__name__": "notebook"}
 exec(compile(tests.NOTEBOOK, "cell", "exec"), namespace)

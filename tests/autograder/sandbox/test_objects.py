@@ -4,10 +4,11 @@ import torch
 
 from autograder.checks.buffers import Buffer
 from autograder.checks.callables import Watched
+from autograder.checks.exchange import StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
 from autograder.checks.handles import inside
-from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.exchange import StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.checks.values import same
 from autograder.sandbox import Cell, Limits, Pool, choose_backend, open_student
 

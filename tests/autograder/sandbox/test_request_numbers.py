@@ -1,8 +1,8 @@
 """Every answer carries the number of its request, so that a worker that says too much is found out and replaced."""
 import pytest
 
+from autograder.checks.exchange import StudentError
 from autograder.checks.protocol import run_exercise
-from autograder.checks.student import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

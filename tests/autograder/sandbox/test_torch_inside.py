@@ -1,7 +1,8 @@
 """Inside the sandbox torch behaves as at home: a sweep over its public rooms, the same lines run in both places."""
 import pytest
 
-from autograder.checks.student import LocalStudent, StudentError
+from autograder.checks.exchange import StudentError
+from autograder.checks.local_student import LocalStudent
 from autograder.checks.values import same
 from autograder.sandbox import Cell, open_student
 
