@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies")
-"""In this order: `ngrams`, `adapt` and `dpo` begin with what `gpt` keeps."""
+SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies")
+"""In this order: `ngrams`, `lstm`, `adapt` and `dpo` begin with what `gpt` keeps."""
 
 
 def main() -> int:

@@ -32,8 +32,12 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "unigram-lattice": {"pieces"},
     "model-input": {"first", "second", "length", "batch"},
     "token-price": {"counters", "languages"},
+    "next-word-shares": {"sentences", "examples"},
+    "text-judged": {"models", "examples"},
+    "lstm-gates": {"model", "examples"},
+    "spelling-looks": {"model", "examples"},
 }
-ANSWERS = {"model", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
+ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 
 
 class Figure:

@@ -54,7 +54,7 @@ def card(name: str) -> dict[str, Any]:
 def small_model(name: str) -> SmallModel:
     """Load a model with its tokenizer; a module comes in evaluation mode, in float32.
 
-    "gpt" and "ngram" have a ByteLevelBPE, "bert" and "electra" a Tokenizer, "seq2seq" the symbols of both sides as a
+    "gpt", "lstm" and "ngram" have a ByteLevelBPE, "bert" and "electra" a Tokenizer, "seq2seq" the symbols of both sides as a
     dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is the model that it was trained on,
     with the update beside its matrices, and that model's tokenizer. Raises CorpusError if a file is missing
     or its tensors are not those of the model.
@@ -143,9 +143,10 @@ def own_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _model(kind: str, config: dict[str, Any]) -> nn.Module:
-    from reference_impl.models import bert, electra, gpt, seq2seq
+    from reference_impl.models import bert, electra, gpt, lstm, seq2seq
     made = {"gpt": (gpt.GPT, gpt.GPTConfig), "bert": (bert.BertForMaskedLM, bert.BertConfig),
             "electra": (electra.ElectraForPreTraining, electra.ElectraConfig),
+            "lstm": (lstm.LSTMLanguageModel, lstm.LSTMConfig),
             "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig)}
     if kind not in made:
         raise CorpusError(f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}")

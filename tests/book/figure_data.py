@@ -1,4 +1,7 @@
 """Small data for every figure, for the tests that draw them. NEAREST is what torch says of the vectors."""
+import torch
+
+from course.book import readings
 from course.book.page_models import page_model, page_vocabulary
 from reference_impl.corpora.small_models import small_model
 
@@ -57,4 +60,26 @@ DATA |= {
                     "languages": [{"name": "English", "text": "All", "counts": {"gpt2": 10, "bytes": 30}, "lost": {}},
                                   {"name": "Hindi", "text": "सभी", "counts": {"gpt2": 90, "bytes": 80}, "lost": {"gpt2": 2}},
                                   {"name": "Thai", "text": "มนุษย์", "counts": {"gpt2": 80, "bytes": 70}, "lost": {}}]},
+}
+
+CORPUS = [line.split() for line in ("the bank lends money .", "the bank keeps money safe .",
+                                    "we sat on the bank of the river .", "the river floods the bank .")]
+READERS = {"ngram": "ngram_kjv", "lstm": "lstm_kjv"}
+
+
+def spoken(word: str) -> dict:
+    """The sounds of a word and the weights of each on its letters, computed by torch."""
+    speller = small_model("lstm_spelling")
+    source, target = speller.tokenizer["source"], speller.tokenizer["target"]
+    ids = torch.tensor([[source.index(letter) for letter in word] + [1]])
+    written, looks = speller.model.write(ids, start_id=0, end_id=1, max_tokens=32)
+    return {"word": word, "said": [target[id] for id in written[0]], "looks": looks[0, :len(written[0])].tolist()}
+
+
+DATA |= {
+    "next-word-shares": {"sentences": CORPUS, "examples": ["the bank lends money .", "the river lends money safe bank"]},
+    "text-judged": {"models": [{"key": key, "label": key, "model": page_model(name)} for key, name in READERS.items()],
+                    "examples": readings.judged(READERS, ["The bank lends", "In the beginning"])},
+    "lstm-gates": {"model": page_model("lstm_kjv"), "examples": readings.gates("lstm_kjv", ["The bank", "In the beginning"])},
+    "spelling-looks": {"model": page_model("lstm_spelling"), "examples": [spoken("bank"), spoken("river")]},
 }

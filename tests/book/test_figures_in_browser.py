@@ -1,6 +1,7 @@
 """The moving figures: by keyboard, without motion, without scripts, under a strict policy, and with the right numbers."""
 import base64
 import json
+import math
 import shutil
 import threading
 from functools import cache, partial
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from course.book import stills
+from course.book import readings, stills
 from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
+from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
-from tests.book.figure_data import DATA, SENTENCES, WORDS, nearest
+from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
@@ -22,7 +24,8 @@ ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 def offered(name):
     """What a figure may load: a model, or vocabularies."""
     data = DATA[name]
-    return [data["model"]["name"]] if "model" in data else [one["vocabulary"]["name"] for one in data["vocabularies"]]
+    several = [one["model"] for one in data.get("models", [])] + [one["vocabulary"] for one in data.get("vocabularies", [])]
+    return [one["name"] for one in ([data["model"]] if "model" in data else several)]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +100,10 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("unigram-lattice", "input[type=range]", "Home"), ("unigram-lattice", "input:checked", "ArrowRight"),
     ("model-input", "input >> nth=0", "ArrowLeft"), ("model-input", "input:checked >> nth=0", "ArrowRight"),
     ("token-price", "input:checked", "ArrowRight"), ("token-price", "select", "ArrowUp"),
+    ("next-word-shares", "input[type=range] >> nth=0", "ArrowLeft"), ("next-word-shares", "input:checked >> nth=0", "ArrowRight"),
+    ("text-judged", "input[type=range]", "End"), ("text-judged", "input:checked", "ArrowRight"),
+    ("lstm-gates", "input[type=range] >> nth=0", "Home"), ("lstm-gates", "input:checked >> nth=0", "ArrowRight"),
+    ("spelling-looks", "button:has-text('Step')", "Enter"), ("spelling-looks", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -273,6 +280,54 @@ def test_the_readers_own_words_are_answered_by_the_model_in_the_page_as_torch_an
     assert faults(page) == []
     assert page.heard.complaints == []
     assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
+
+
+@pytest.mark.parametrize("rule, kind", [("occurrences", AbsoluteDiscount), ("company", KneserNey)])
+@pytest.mark.parametrize("before, discount", [(0, 0.5), (1, 0.25), (2, 0.75), (2, 1.0)])
+def test_the_bars_of_a_sentence_are_the_references_probabilities(show, rule, kind, before, discount):
+    corpus = DATA["next-word-shares"]["sentences"]
+    words = list(dict.fromkeys(word for line in corpus for word in line))
+    model = kind([[words.index(word) for word in line] for line in corpus], len(words), before + 1, discount=discount)
+    page = show("next-word-shares")
+    page.locator(f"input[value={rule}]").check(force=True)
+    sliders = page.get_by_role("slider")
+    sliders.nth(0).fill(str(discount))
+    sliders.nth(1).fill(str(before))
+    page.get_by_label("Your sentence").fill("the river lends safe bank the")
+    press(page, page.get_by_label("Your sentence"), "Enter")
+    shown = json.loads(page.locator(".w2s-stage").get_attribute("data-shares"))
+    ids = [words.index(word) for word in "the river lends safe bank the".split()]
+    assert [len(parts) for parts in shown] == [before + 2] * len(ids)
+    assert [sum(parts) for parts in shown] == pytest.approx([model.probability(id, ids[:t]) for t, id in enumerate(ids)])
+
+
+@pytest.mark.parametrize("name, label, typed, wanted", [
+    ("text-judged", "Your text", "The LORD is my", "text"), ("lstm-gates", "Your text", "The LORD is my", "text"),
+    ("spelling-looks", "Your word", "psalm", "word")])
+def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_readers_text(show, name, label, typed, wanted):
+    page = show(name, reduced_motion="reduce")
+    page.get_by_role("button", name="Load").click()
+    stage = page.locator(".w2s-stage[data-source=page]")
+    stage.wait_for()
+    assert float(stage.get_attribute("data-apart")) < 1e-3
+    page.get_by_label(label).fill(typed)
+    page.keyboard.press("Enter")
+    page.locator(f".w2s-stage[data-{wanted}='{typed}']").wait_for()
+    if name == "text-judged":
+        (expected,) = readings.judged(READERS, [typed])
+        bits = [sum(one["nats"] for one in expected["judged"][key]) / math.log(2) / len(typed) for key in READERS]
+        assert json.loads(stage.get_attribute("data-bits")) == pytest.approx(bits, abs=1e-3)
+        page.get_by_role("button", name="Write on").click()
+        page.locator(".w2s-live .w2s-quoted").nth(1).wait_for()
+    if name == "lstm-gates":
+        free = float(stage.get_attribute("data-bits"))
+        assert free == pytest.approx(readings.gates("lstm_kjv", [typed])[0]["bits"], abs=1e-3)
+        page.locator("input[value=keep]").check(force=True)
+        page.locator(".w2s-stage[data-held=keep]").wait_for()
+        assert float(stage.get_attribute("data-bits")) > free
+    if name == "spelling-looks":
+        assert json.loads(stage.get_attribute("data-said")) == spoken(typed)["said"]
+    assert page.heard.complaints == []
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from course.book import page_models
+from course.book import page_models, readings
 from reference_impl.corpora import small_models
 from reference_impl.models import bert, electra, gpt, llama, lstm, modernbert, seq2seq, transformer
 from reference_impl.tokenizers.files import load_bert
@@ -129,7 +129,7 @@ def test_an_architecture_gives_what_torch_gives(page, name):
     assert_equal(ask(page, name, "logits", questions), expected)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "mistral-window"])
+@pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "mistral-window", "lstm"])
 @torch.no_grad()
 def test_a_cache_changes_no_logit_and_reads_only_what_is_new(page, name):
     model, text = tiny(name)[1], texts(3, longest=1)[:12]
@@ -181,17 +181,48 @@ def kept(*kinds: str) -> list[str]:
     return [name for name in small_models.names() if small_models.card(name)["kind"] in kinds]
 
 
-@pytest.mark.parametrize("name", kept("gpt", "ngram"))
+@pytest.mark.parametrize("name", kept("gpt", "ngram", "lstm"))
 @torch.no_grad()
 def test_a_trained_model_goes_on_from_scripture_as_torch_does(page, name):
     trained = small_models.small_model(name)
     inputs = texts(6, trained.card["config"]["vocab_size"], longest=40)
-    expected = [trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1) if trained.card["kind"] == "gpt" else
+    expected = [trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1) if trained.card["kind"] != "ngram" else
                 torch.from_numpy(trained.model.distribution(ids)).log().float() for ids in inputs]
     answers = ask(page, name, "next", [[ids] for ids in inputs])
     for answer in answers:
         answer["data"] = torch.tensor(answer["data"]).log_softmax(-1).tolist()
     assert_equal(answers, expected)
+
+
+class Held(lstm.LSTMCell):
+    """A cell whose keep gates stand at 0.3 and whose show gates stand at 0.9, whatever it reads."""
+
+    def step(self, projected, state):
+        shown, cell = state
+        to_write, _, content, _ = (projected + self.recurrent(shown)).chunk(4, dim=-1)
+        cell = 0.3 * cell + to_write.sigmoid() * content.tanh()
+        return 0.9 * cell.tanh(), cell
+
+
+@torch.no_grad()
+def test_a_gate_can_be_held_while_the_others_follow_the_text(page):
+    model = tiny("lstm")[1]
+    inputs = texts(8)[:20]
+    for cells in model.lstm.layers:
+        cells[0].__class__ = Held
+    questions = [[ids, {"forced": {"keep": 0.3, "show": 0.9}}] for ids in inputs]
+    assert_equal(ask(page, "lstm", "logits", questions), [model(torch.tensor([ids]))[0] for ids in inputs])
+
+
+@pytest.mark.parametrize("name", ["ngram_kjv", "lstm_kjv"])
+def test_a_text_is_judged_token_by_token_as_python_judges_it(page, name):
+    (example,) = readings.judged({"one": name}, ["The bank lends money to the river."])
+    tokenizer = small_models.tokenizer(name)
+    answers = page.evaluate("""async ([name, given, ids]) => (await w2s.models.open(name)).call("judge", given, ids)""",
+                            [name, tokenizer.encode("\n"), tokenizer.encode(example["text"])])
+    for mine, answer in zip(example["judged"]["one"], answers, strict=True):
+        assert answer["nats"] == pytest.approx(mine["nats"], abs=1e-3)
+        assert [tokenizer.decode([one["id"]]) for one in answer["best"]] == [one["text"] for one in mine["best"]]
 
 
 @pytest.mark.parametrize("name", kept("bert"))

@@ -10,10 +10,12 @@
     return {
       size,
       start: () => ({ shown: new Float32Array(size), kept: new Float32Array(size) }),
-      step(x, { shown, kept }) {
+      /* `forced` may hold a number for write, keep or show: every unit's gate then stands there. */
+      step(x, { shown, kept }, forced = {}) {
         const sum = lib.add(linear(x, 1, input), linear(shown, 1, recurrent));
-        const write = sum.slice(0, size).map(sigmoid), keep = sum.slice(size, 2 * size).map(sigmoid);
-        const content = sum.slice(2 * size, 3 * size).map(Math.tanh), show = sum.slice(3 * size).map(sigmoid);
+        const gate = (name, n) => sum.slice(n * size, (n + 1) * size).map((value) => forced[name] ?? sigmoid(value));
+        const write = gate("write", 0), keep = gate("keep", 1), show = gate("show", 3);
+        const content = sum.slice(2 * size, 3 * size).map(Math.tanh);
         const next = kept.map((value, i) => keep[i] * value + write[i] * content[i]);
         return { shown: next.map((value, i) => show[i] * Math.tanh(value)), kept: next, gates: { write, keep, show } };
       },
@@ -28,7 +30,7 @@
       layers.push(both.map((d) => cell(weights, `${name}.layers.${layers.length}.${d}`)));
     }
     /* The top layer's rows, the last state of each cell, and the states of every step of each. */
-    return (x, rows) => {
+    const read = (x, rows, forced) => {
       const last = [], steps = [];
       for (const cells of layers) {
         const width = x.length / rows;
@@ -37,7 +39,7 @@
           let state = one.start();
           for (let n = 0; n < rows; n++) {
             const place = backward ? rows - 1 - n : n;
-            states[place] = state = one.step(x.subarray(place * width, (place + 1) * width), state);
+            states[place] = state = one.step(x.subarray(place * width, (place + 1) * width), state, forced);
             shown.set(state.shown, place * one.size);
           }
           last.push(state);
@@ -48,17 +50,36 @@
       }
       return { data: x, last, steps };
     };
+    return Object.assign(read, { layers });
   }
 
   function languageModel(config, weights) {
     const table = tensor(weights, "embedding.weight"), read = lstm(weights, "lstm"), output = layer(weights, "output");
+    const known = { ids: [], states: [] };  // each layer's state after each token of the text that was read last
     return {
       vocabulary: config.vocab_size,
-      /* Logits of the token after each, (T, V), and the top layer's gates at each step. */
-      logits(ids) {
-        const { data, steps } = read(lookUp(table, ids), ids.length);
+      /* Logits of the token after each, (T, V), and the top layer's gates at each step, some of them `forced`. */
+      logits(ids, { forced = {} } = {}) {
+        const { data, steps } = read(lookUp(table, ids), ids.length, forced);
         return { shape: [ids.length, config.vocab_size], data: linear(data, ids.length, output),
           gates: steps[steps.length - 1].map((state) => state.gates) };
+      },
+      /* Logits of the token after the last; `read` says how many tokens were new. */
+      next(ids, { cache = true } = {}) {
+        if (!ids.length) throw new Error("a text of 0 tokens: give one or more");
+        let same = 0;
+        while (cache && same < ids.length - 1 && same < known.ids.length && known.ids[same] === ids[same]) same++;
+        known.ids.length = known.states.length = same;
+        for (let t = same; t < ids.length; t++) {
+          let x = lookUp(table, [ids[t]]);
+          known.states.push(read.layers.map(([one], l) => {
+            const state = one.step(x, t ? known.states[t - 1][l] : one.start());
+            x = state.shown;
+            return state;
+          }));
+          known.ids.push(ids[t]);
+        }
+        return { data: linear(known.states.at(-1).at(-1).shown, 1, output), read: ids.length - same };
       },
     };
   }

@@ -45,7 +45,7 @@
   }
 
   const answer = (model, method, given) => {
-    if (method === "generate") return lib.generate(model, ...given);
+    if (method === "generate" || method === "judge") return lib[method](model, ...given);
     if (typeof model[method] !== "function") throw new Error(`the model has no ${method}`);
     return model[method](...given);
   };

@@ -58,4 +58,16 @@
     }
     return { ids: text.slice(ids.length), read };
   };
+
+  /* What a model with next(ids) says of a text, token by token, after `given`, which it reads first: for each its nats,
+     and the `most` tokens that the model found likeliest in its place. */
+  lib.judge = function judge(model, given, ids, { most = 3 } = {}) {
+    const text = given.slice();
+    return ids.map((id) => {
+      const shares = lib.softmax(model.next(text).data);
+      const order = Array.from(shares.keys()).sort((a, b) => shares[b] - shares[a]).slice(0, most);
+      text.push(id);
+      return { nats: -Math.log(shares[id]), best: order.map((other) => ({ id: other, share: shares[other] })) };
+    });
+  };
 });

@@ -3,20 +3,22 @@
   "use strict";
   const kit = window.w2s.kit, { el } = kit;
 
-  /* offer: {name, megabytes, parameters}, made by course/book/page_models.py. Nothing is loaded before the press.
-     ready(model) is called once; a failure is told in words and can be tried again. */
+  /* offer: {name, megabytes, parameters}, made by course/book/page_models.py, or several of them for one press. Nothing
+     is loaded before it. ready(model, ...) is called once; a failure is told in words and can be tried again. */
   kit.modelOffer = function modelOffer(offer, ready) {
-    const size = `${offer.megabytes} MB`, state = el("span", { class: "w2s-offer-state", role: "status" });
-    const press = kit.button(`Load the model (${size})`, async () => {
+    const offers = [offer].flat(), sum = (key) => offers.reduce((total, one) => total + one[key], 0);
+    const [what, run] = offers.length > 1 ? ["models", "run"] : ["model", "runs"], size = sum("megabytes").toFixed(1);
+    const state = el("span", { class: "w2s-offer-state", role: "status" });
+    const press = kit.button(`Load the ${what} (${size} MB)`, async () => {
       press.disabled = true;
       state.textContent = "Loading …";
       try {
-        const model = await window.w2s.models.open(offer.name);
+        const models = await Promise.all(offers.map(({ name }) => window.w2s.models.open(name)));
         press.remove();
-        state.textContent = `The model runs in this page: ${(offer.parameters / 1e6).toFixed(2)} million numbers.`;
-        ready(model);
+        state.textContent = `The ${what} ${run} in this page: ${(sum("parameters") / 1e6).toFixed(2)} million numbers.`;
+        ready(...models);
       } catch (error) {
-        state.textContent = `The model could not be loaded: ${error.message}.`;
+        state.textContent = `The ${what} could not be loaded: ${error.message}.`;
         press.disabled = false;
       }
     }, { class: "w2s-play" });
