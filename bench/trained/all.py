@@ -1,6 +1,6 @@
 """Train every small model anew, one after another: what `make train` runs.
 
-    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about half an hour on one core
+    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about three quarters of an hour on one core
 
 Each script writes its record; most keep their model. A script that fails is named at the end, and the others run.
 """

@@ -1,6 +1,6 @@
 """Count the King James Bible in the tokens of the small GPT, and cut the counts to a table that a page can load.
 
-    python bench/trained/ngrams.py        after gpt.py; three minutes on one core
+    python bench/trained/ngrams.py        after gpt.py; about six minutes on one core
 
 Interpolated Kneser-Ney of order 3 (`models/ngram.py`), without the runs that were seen less than MIN_COUNTS: what the
 cut costs stands in the record, in bits a byte on held-out text, beside the whole models. So do four ways to keep
