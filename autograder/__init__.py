@@ -1,1 +1,4 @@
 """Checks for students, safe grading for instructors, and the `course` command."""
+from autograder import iri
+
+iri.postpone()

@@ -3,12 +3,12 @@
 It has every kind of submission that `make course` grades. Of those with known mistakes there are three: what each mistake
 loses in the sandbox is tested in `sandbox/test_known_answers.py`.
 """
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import socket
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +41,23 @@ class Graded:
     batch: Batch
     summary: Summary
     canary: Path
-    visitors: list
+    listener: socket.socket
     files_before: dict
     files_after: dict
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
         return self.batch.verdicts
+
+    def visitors(self) -> list:
+        """The addresses of those that have connected to the trap, in their order."""
+        found = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection, address = self.listener.accept()
+                connection.close()
+                found.append(address)
+        return found
 
 
 def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
@@ -56,13 +66,25 @@ def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
             for path in sorted(folder.rglob("*")) if path.is_file() and path.relative_to(folder).parts[0] not in left_out}
 
 
+@pytest.fixture(scope="package", autouse=True)
+def workers_are_forks():
+    """As when an instructor grades. A process of xdist has a thread of its own, with which the grader starts workers anew.
+
+    `test_workers.py` starts one so.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.grading.schedule.may_fork", lambda: True)
+        yield
+
+
 @pytest.fixture(scope="package")
-def graded(tmp_path_factory) -> Graded:
+def graded(tmp_path_factory, new_root) -> Graded:
     """The sample class, graded in the sandbox with two jobs."""
     folder = tmp_path_factory.mktemp("class")
-    root, canary, visitors = folder / "course", folder / "canary", []
-    listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept_all, args=(listener, visitors), daemon=True).start()
+    root, canary = new_root(folder / "course"), folder / "canary"
+    # Whoever connects waits in the queue: a thread that accepts would keep the grader from forking its workers.
+    listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+    listener.setblocking(False)
     submitted = make_sample_class(folder / "sample", traps={
         "listener": str(listener.getsockname()[1]), "canary": str(canary), "course": str(root)})
     expected = json.loads((folder / "sample" / "expected.json").read_text())
@@ -78,7 +100,7 @@ def graded(tmp_path_factory) -> Graded:
     batch = grade_all(find_submissions(submitted, assignment.name).submissions, assignment, root, jobs=2)
     after = fingerprints(root, "verdicts", ".course-secret")
     summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
-    yield Graded(folder, root, submitted, assignment, expected, batch, summary, canary, visitors, before, after)
+    yield Graded(folder, root, submitted, assignment, expected, batch, summary, canary, listener, before, after)
     listener.close()
 
 
@@ -98,17 +120,6 @@ def new_root(empty_gradebook):
         shutil.copy(empty_gradebook, root)
         return root
     return make
-
-
-def accept_all(listener: socket.socket, visitors: list) -> None:
-    """Write down whoever connects, until the listener closes."""
-    while True:
-        try:
-            connection, address = listener.accept()
-        except OSError:
-            return
-        visitors.append(address)
-        connection.close()
 
 
 STAND_IN = "90-stand-in"
@@ -163,8 +174,7 @@ def stand_in(stand_in_folder) -> Assignment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue, "SOLUTIONS", stand_in_folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", stand_in_folder / "exercises")
-        patch.setattr("autograder.grading.schedule.may_fork", lambda: True)     # a spawned worker would not know it
-        patch.setattr("autograder.sandbox.pool.WARM", ())                       # and its exercise needs no torch inside
+        patch.setattr("autograder.sandbox.pool.WARM", ())       # its exercise needs no torch inside
         if not (stand_in_folder / "exercises" / STAND_IN).exists():
             build(catalogue.assignment("90"), stand_in_folder / "build", stand_in_folder / "exercises")
         yield load_assignment("90")

@@ -45,7 +45,6 @@ def drawn(tmp_path, monkeypatch):
         monkeypatch.setattr(catalogue, folder.upper(), tmp_path / folder)
     (tmp_path / "solutions" / f"{NAME}.py").write_text("\n\n".join(
         f"# %% {kind}nbgrader={META % meta}\n{text}" for kind, meta, text in CELLS) + "\n")
-    monkeypatch.setattr("autograder.grading.schedule.may_fork", lambda: True)
     monkeypatch.setattr("autograder.sandbox.pool.WARM", ())
     build(catalogue.assignment("92"), tmp_path / "build", tmp_path / "exercises")
     yield found

@@ -86,7 +86,7 @@ def test_a_page_has_no_axe_violation_and_a_script_in_an_answer_stays_text(graded
         violations = Axe().run(page).response["violations"]
         assert [(one["id"], one["nodes"][0]["html"][:120]) for one in violations] == []
         page.close()
-    assert graded.visitors == []
+    assert graded.visitors() == []
 
 
 def test_shown_code_is_cut_and_escaped():

@@ -75,7 +75,7 @@ def test_every_known_mistake_is_recognised_by_its_misconception(graded):
 
 def test_the_hostile_touched_nothing_outside(graded):
     assert not graded.canary.exists() and not Path("/tmp/word2serve-canary").exists()
-    assert graded.visitors == []
+    assert graded.visitors() == []
 
 
 def test_grading_changed_no_file_of_the_course_root(graded):

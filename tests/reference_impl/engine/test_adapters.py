@@ -2,7 +2,6 @@
 import copy
 import json
 
-import peft
 import pytest
 import torch
 import transformers
@@ -45,6 +44,7 @@ def by_peft(adapted):
 @pytest.fixture(scope="module")
 def adapters(their_tiny, tmp_path_factory):
     """For each kind its folder, and what peft's model says with which log-probabilities."""
+    import peft  # which loads for seconds: only the process that runs these tests needs it
     found = {}
     for name, settings in KINDS.items():
         adapted = fill(peft.get_peft_model(copy.deepcopy(their_tiny), peft.LoraConfig(**settings)))
@@ -105,6 +105,7 @@ def test_a_prefix_is_found_by_requests_for_the_same_adapter_only(tiny_folder, ad
 
 
 def test_gpt2s_transposed_layers_take_an_adapter_too(tmp_path):
+    import peft
     torch.manual_seed(0)
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4,
                                                                   n_positions=64, bos_token_id=0, eos_token_id=0)).eval()

@@ -2,7 +2,6 @@
 import copy
 from types import SimpleNamespace
 
-import peft
 import pytest
 import torch
 from torch import nn
@@ -42,6 +41,8 @@ def fill(layer_parts):
 
 @pytest.mark.parametrize("rank, alpha, targets", [(2, 16, ["query", "value"]), (3, 1, ["value"]), (1, 4, ["output"])])
 def test_outputs_and_gradients_are_those_of_peft(model, randn, rank, alpha, targets):
+    import peft  # which loads for seconds: only the process that runs this test needs it
+
     settings = peft.LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets)
     theirs = peft.get_peft_model(copy.deepcopy(model), settings)
     names = add_lora(model, targets, rank, alpha)

@@ -1,0 +1,33 @@
+"""How the grader's own processes start: as forks, or anew where a thread would make a fork hang."""
+import threading
+
+import pytest
+
+from autograder.grading import schedule
+from autograder.grading.assignment import load_assignment
+from autograder.grading.submissions import Submission
+from course.sample_class.handed_in import Notebook
+
+may_fork = schedule.may_fork        # as imported: the fixtures of this folder put another in its place
+
+
+def test_a_process_with_a_thread_at_work_is_not_forked():
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    try:
+        assert not may_fork()
+    finally:
+        end.set()
+        other.join()
+
+
+@pytest.mark.sandbox
+def test_a_worker_that_starts_anew_finds_the_checks_and_grades(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "may_fork", lambda: False)
+    notebook = tmp_path / "notebook.ipynb"
+    notebook.write_bytes(Notebook(load_assignment("01")).data())
+    batch = schedule.grade_all([Submission("ada", notebook)], load_assignment("01"), tmp_path / "course")
+    results = batch.verdicts["ada"].results
+    assert batch.verdicts["ada"].readable and not batch.verdicts["ada"].fault and len(results) == 10
+    assert {stage["status"] for result in results for stage in result["stages"]} == {"not_attempted"}
