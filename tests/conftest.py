@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-import autograder  # noqa: F401  before a test imports nbformat: see autograder/iri.py
+import course  # noqa: F401  before a test imports nbformat: see autograder/iri.py
 from tests import signatures
 
 ROOT = Path(__file__).resolve().parent.parent

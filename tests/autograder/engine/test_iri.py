@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 ADDRESSES = """
-import autograder, nbformat, sys
+import course, nbformat, sys
 assert "lark" not in sys.modules, "the grammars were loaded with nbformat"
 from jsonschema import FormatChecker
 check = FormatChecker().conforms
