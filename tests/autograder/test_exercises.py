@@ -1,6 +1,6 @@
 """What every exercise of every assignment owes: right answers pass, known mistakes are caught as meant, junk earns nothing.
 
-Each verdict is asked for with the visible seed and with five hidden ones, and must be the same.
+Each verdict is asked for with the visible seed and with two hidden ones, with five in `make sweeps`, and must be the same.
 """
 import os
 import re
@@ -31,6 +31,9 @@ FUNCTIONS = [one for one in CHECKED if one.kind == "function"]
 MISTAKES = [(one, mistake) for one in CHECKED for mistake in mistakes_of(one.id)]
 ALTERNATIVES = [(one, other) for one in CHECKED for other in alternatives_of(one.id)]
 SECRETS = [b""] + [f"secret {number}".encode() for number in range(5)]
+FEW = SECRETS[:3]
+each_seed = pytest.mark.parametrize("secrets", [pytest.param(FEW, id="three seeds"), pytest.param(
+    SECRETS, id="six seeds", marks=pytest.mark.long)])
 each_exercise = pytest.mark.parametrize("exercise", CHECKED, ids=lambda one: one.id)
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
 
@@ -39,7 +42,7 @@ def named(pairs) -> list:
     return [pytest.param(*pair, id=f"{pair[0].id} {pair[1].name}") for pair in pairs]
 
 
-def results(exercise, namespace, secrets=SECRETS) -> list:
+def results(exercise, namespace, secrets) -> list:
     """One result per secret; b"" is the visible seed."""
     return [run_exercise(exercise, LocalStudent(namespace), (lambda stage, secret=secret: rng_for(
         exercise.id, stage, "ada", secret=secret)) if secret else None) for secret in secrets]
@@ -52,7 +55,7 @@ def verdict(id: str, name: str, secret: bytes):
     return results(exercise, namespace_of(f"mistake:{name}", exercise), [secret])[0]
 
 
-def verdicts(exercise, mistake, secrets=SECRETS) -> list:
+def verdicts(exercise, mistake, secrets) -> list:
     return [verdict(exercise.id, mistake.name, secret) for secret in secrets]
 
 
@@ -109,19 +112,21 @@ def test_every_exercise_links_a_heading_that_its_page_has(assignment):
 
 @each_exercise
 def test_the_reference_gets_every_point(exercise):
-    for result in results(exercise, namespace_of("reference", exercise)):
+    for result in results(exercise, namespace_of("reference", exercise), SECRETS):
         assert result.earned == exercise.points, result
 
 
 @pytest.mark.parametrize(("exercise", "other"), named(ALTERNATIVES))
-def test_another_right_answer_gets_every_point(exercise, other):
-    for result in results(exercise, namespace_of(f"alternative:{other.name}", exercise)):
+@each_seed
+def test_another_right_answer_gets_every_point(exercise, other, secrets):
+    for result in results(exercise, namespace_of(f"alternative:{other.name}", exercise), secrets):
         assert result.earned == exercise.points, result
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
-def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, mistake):
-    for result in verdicts(exercise, mistake):
+@each_seed
+def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, mistake, secrets):
+    for result in verdicts(exercise, mistake, secrets):
         failed = [stage for stage in result.stages if stage.status not in ("passed", "capped")]
         assert failed and failed[0].name == mistake.caught_by, result
         assert result.points - result.earned == pytest.approx(mistake.loses), result
@@ -227,7 +232,7 @@ WRITTEN = {number for folder in (ROOT / "autograder" / "checks", ROOT / "autogra
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
 def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     """In grading the causes are shown and the details are not: each number in a cause was written by an author."""
-    said = {text for result in verdicts(exercise, mistake, SECRETS[:3]) for stage in result.stages
+    said = {text for result in verdicts(exercise, mistake, FEW) for stage in result.stages
             for text in (stage.cause, stage.misconception)}
     told = {number for text in said for number in NUMBER.findall(text)}
     assert told <= WRITTEN, told - WRITTEN

@@ -78,6 +78,12 @@ def test_the_hostile_touched_nothing_outside(graded):
     assert graded.visitors() == []
 
 
+def test_whoever_meets_a_trap_was_judged_here(graded):
+    trapped = {"background-process", "network-call", "reads-the-checker", "script-in-an-answer", "shadowing-torch",
+               "writes-the-gradebook"}
+    assert trapped <= set(graded.verdicts) - set(graded.batch.before)
+
+
 def test_grading_changed_no_file_of_the_course_root(graded):
     assert graded.files_after == graded.files_before and "gradebook.db" in graded.files_before
 
