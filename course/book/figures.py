@@ -36,6 +36,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "text-judged": {"models", "examples"},
     "lstm-gates": {"model", "examples"},
     "spelling-looks": {"model", "examples"},
+    "two-readers": {"model", "word", "layer", "uses", "planes", "examples"},
+    "seen-by-layer": {"words", "place", "readers"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

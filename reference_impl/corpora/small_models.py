@@ -14,6 +14,7 @@ import dataclasses
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def small_model(name: str) -> SmallModel:
 
     "gpt", "lstm" and "ngram" have a ByteLevelBPE, "bert" and "electra" a Tokenizer, "seq2seq" the symbols of both sides as a
     dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is the model that it was trained on,
-    with the update beside its matrices, and that model's tokenizer. Raises CorpusError if a file is missing
+    with the update beside its matrices, and that model's tokenizer; "elmo" has the function from texts as lists of words to
+    characters and mask. Raises CorpusError if a file is missing
     or its tensors are not those of the model.
     """
     found = card(name)
@@ -77,6 +79,9 @@ def small_model(name: str) -> SmallModel:
         return SmallModel(name, base.model.eval(), base.tokenizer, found)
     model = _model(kind, config)
     _load(model, weights, name)
+    if kind == "elmo":
+        from reference_impl.models.elmo import characters_of
+        return SmallModel(name, model.eval(), partial(characters_of, max_characters=config["max_characters"]), found)
     return SmallModel(name, model.eval(), tokenizer(name), found)
 
 
@@ -143,9 +148,9 @@ def own_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _model(kind: str, config: dict[str, Any]) -> nn.Module:
-    from reference_impl.models import bert, electra, gpt, lstm, seq2seq
+    from reference_impl.models import bert, electra, elmo, gpt, lstm, seq2seq
     made = {"gpt": (gpt.GPT, gpt.GPTConfig), "bert": (bert.BertForMaskedLM, bert.BertConfig),
-            "electra": (electra.ElectraForPreTraining, electra.ElectraConfig),
+            "electra": (electra.ElectraForPreTraining, electra.ElectraConfig), "elmo": (elmo.ELMo, elmo.ELMoConfig),
             "lstm": (lstm.LSTMLanguageModel, lstm.LSTMConfig),
             "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig)}
     if kind not in made:

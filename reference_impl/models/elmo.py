@@ -28,7 +28,7 @@ NUM_CHARACTERS = 259
 class ELMoConfig(Settings):
     """The published model (section 3.4), with the filters of Kim et al. as its release has them."""
 
-    vocab_size: Count = 793_471
+    vocab_size: CountOrZero = 793_471  # 0: the readers alone, without the layer that says words
     character_size: Count = 16
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     num_highway: CountOrZero = 2
@@ -133,7 +133,7 @@ class ELMo(nn.Module):
             nn.ModuleList(LSTMCell(config.word_size, config.cell_size, config.word_size)
                           for _ in range(config.num_layers)) for _ in range(2))
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.word_size, config.vocab_size)
+        self.output = nn.Linear(config.word_size, config.vocab_size) if config.vocab_size else None
 
     def layers(self, characters: Int[Tensor, "B T W"],
                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "L B T E"]:
@@ -158,6 +158,11 @@ class ELMo(nn.Module):
 
     def forward(self, characters: Int[Tensor, "B T W"], mask: Bool[Tensor, "B T"] | None = None
                 ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T V"]]:
-        """Logits of the word after each, from those up to it; and of the word before each, from those down to it."""
+        """Logits of the word after each, from those up to it; and of the word before each, from those down to it.
+
+        Raises ModelInputError for a model without its output layer.
+        """
+        if self.output is None:
+            raise ModelInputError("vocab_size is 0, so this model says no words: `layers` gives its vectors")
         ahead, behind = self.dropout(self.layers(characters, mask)[-1]).chunk(2, dim=-1)
         return self.output(ahead), self.output(behind)

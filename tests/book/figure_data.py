@@ -1,4 +1,4 @@
-"""Small data for every figure, for the tests that draw them. NEAREST is what torch says of the vectors."""
+"""Small data for every figure, for the tests that draw them. `nearest` and `two_readers` ask torch."""
 import torch
 
 from course.book import readings
@@ -82,4 +82,33 @@ DATA |= {
                     "examples": readings.judged(READERS, ["The bank lends", "In the beginning"])},
     "lstm-gates": {"model": page_model("lstm_kjv"), "examples": readings.gates("lstm_kjv", ["The bank", "In the beginning"])},
     "spelling-looks": {"model": page_model("lstm_spelling"), "examples": [spoken("bank"), spoken("river")]},
+}
+
+READ = [("river, money", ("we sat on the bank of the river", "the bank lends money")),
+        ("from the left", ("the bank lends money", "the bank is closed"))]
+PLANES = [[{"centre": [0.5] * 96, "axes": [[float(i == axis) for i in range(96)] for axis in (3, 40)]} for _ in range(2)]
+          for _ in range(3)]
+
+
+@torch.no_grad()
+def two_readers(texts: tuple[str, str], word: str = "bank") -> dict:
+    """The cosines of a word's two vectors by layer and half, and their places in the planes, computed by torch."""
+    elmo = small_model("elmo_glosses")
+    pairs = [elmo.model.layers(*elmo.tokenizer([text.split()]))[:, 0, text.split().index(word)].unflatten(-1, (2, -1)) for text in texts]
+    cosines = torch.cosine_similarity(*pairs, dim=-1)
+    spots = [[[[float(one[layer, half] @ torch.tensor(axis) - 0.5) for axis in PLANES[layer][half]["axes"]] for one in pairs]
+              for half in range(2)] for layer in range(3)]
+    return {"texts": list(texts), "word": word, "cosines": cosines.tolist(), "spots": spots}
+
+
+USES = [{"sense": sense, "points": [[[x, -x / 2], [-x, x]] for _ in range(3)]} for sense, x in (("river", 1.0), ("money", -0.7), ("other", 0.2))]
+SEEN = {key: [{"label": "letters", "name": "layer 0", "step": 0, "seen": [[t] for t in range(3)]},
+              {"label": "1 →", "name": "layer 1, from the left", "step": 1, "seen": seen},
+              {"label": "1 ←", "name": "layer 1, from the right", "step": -1, "seen": [[0, 1, 2], [1, 2], [2]]}]
+        for key, seen in (("apart", [[0], [0, 1], [0, 1, 2]]), ("joined", [[0, 1, 2]] * 3))}
+DATA |= {
+    "two-readers": {"model": page_model("elmo_glosses"), "word": "bank", "layer": 2, "uses": USES, "planes": PLANES,
+                    "examples": [{"label": label, **two_readers(texts)} for label, texts in READ]},
+    "seen-by-layer": {"words": ["the", "bank", "lends"], "place": 1,
+                      "readers": [{"key": key, "label": key, "columns": columns} for key, columns in SEEN.items()]},
 }

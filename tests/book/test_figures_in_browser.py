@@ -15,7 +15,7 @@ from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
-from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken
+from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
@@ -104,6 +104,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("text-judged", "input[type=range]", "End"), ("text-judged", "input:checked", "ArrowRight"),
     ("lstm-gates", "input[type=range] >> nth=0", "Home"), ("lstm-gates", "input:checked >> nth=0", "ArrowRight"),
     ("spelling-looks", "button:has-text('Step')", "Enter"), ("spelling-looks", "input:checked", "ArrowRight"),
+    ("two-readers", "input:checked >> nth=0", "ArrowRight"), ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
+    ("seen-by-layer", "input:checked", "ArrowRight"), ("seen-by-layer", "button >> nth=0", "Enter"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -328,6 +330,40 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
     if name == "spelling-looks":
         assert json.loads(stage.get_attribute("data-said")) == spoken(typed)["said"]
     assert page.heard.complaints == []
+
+
+def test_two_sentences_of_the_readers_own_are_read_in_the_page_as_torch_reads_them(show):
+    page = show("two-readers", reduced_motion="reduce")
+    assert page.get_by_label("Sentence 1").is_disabled()
+    press(page, page.get_by_role("button", name="Load the model (2."), "Enter")
+    page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
+    for texts, word in ((("the bank of the river", "the bank of the money"), "bank"), (("a light lamp", "a light weight"), "light")):
+        for number, text in enumerate(texts, 1):
+            page.get_by_label(f"Sentence {number}").fill(text)
+            page.keyboard.press("Enter")
+        page.wait_for_function("texts => document.querySelector('.w2s-stage').dataset.texts === texts", arg="|".join(texts))
+        stage, expected = page.locator(".w2s-stage"), two_readers(texts, word)["cosines"]
+        assert stage.get_attribute("data-word") == word
+        for found, wanted in zip(json.loads(stage.get_attribute("data-cosines")), expected, strict=True):
+            assert found == pytest.approx(wanted, abs=1e-3)
+        assert expected[2][0] == pytest.approx(1, abs=1e-5) and expected[2][1] < 0.99  # from the left nothing differs yet
+        assert page.locator(".w2s-mark").count() == 3 + (6 if word == "bank" else 0)  # the legend, and the uses in both halves
+    page.get_by_label("Sentence 2").fill("nothing")
+    page.keyboard.press("Enter")
+    page.get_by_text("The two sentences have no word in common").wait_for()
+    assert page.heard.complaints == []
+
+
+def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):
+    page = show("seen-by-layer")
+    lit = lambda: page.locator(".w2s-token.is-near").all_inner_texts()  # noqa: E731
+    assert lit() == ["the", "bank"] and "lends”, and that it has not read" in said(page)
+    press(page, page.locator("input:checked"), "ArrowRight")
+    assert lit() == ["the", "bank", "lends"] and "the answer is given away" in said(page)
+    page.get_by_role("button", name="2 words: bank, layer 1, from the right").click()
+    assert lit() == ["bank", "lends"] and "asks it for “the”" in said(page)
+    page.get_by_role("button", name="1 words: lends, layer 0").click()
+    assert lit() == ["lends"] and "language model" not in said(page)
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):

@@ -11,7 +11,7 @@ from torch import nn
 
 from course.book import page_models, readings
 from reference_impl.corpora import small_models
-from reference_impl.models import bert, electra, gpt, llama, lstm, modernbert, seq2seq, transformer
+from reference_impl.models import bert, electra, elmo, gpt, llama, lstm, modernbert, seq2seq, transformer
 from reference_impl.tokenizers.files import load_bert
 from tests.book.conftest import open_page
 
@@ -44,6 +44,8 @@ TINY = {  # name: kind, model; one for each thing that a configuration can chang
     "transformer-norm-first": ("transformer", lambda: transformer.Transformer(transformer.TransformerConfig(
         **WIDE, norm_first=True))),
     "lstm": ("lstm", lambda: lstm.LSTMLanguageModel(lstm.LSTMConfig(VOCABULARY, 24, 2))),
+    "elmo": ("elmo", lambda: elmo.ELMo(elmo.ELMoConfig(0, 5, ((1, 6), (3, 8)), 1, 10, 14, 2, 9))),
+    "elmo-plain-letters": ("elmo", lambda: elmo.ELMo(elmo.ELMoConfig(0, 5, ((2, 9),), 0, 10, 14, 3, 6))),
     "seq2seq": ("seq2seq", lambda: seq2seq.Seq2Seq(seq2seq.Seq2SeqConfig(VOCABULARY, VOCABULARY, 16, 24))),
 }
 
@@ -65,6 +67,10 @@ def tiny(name: str) -> tuple[dict, nn.Module]:
 def texts(seed: int, size: int = VOCABULARY, longest: int = 12) -> list[list[int]]:
     draw = random.Random(seed)
     return [[draw.randrange(size) for _ in range(draw.randint(1, longest))] for _ in range(INPUTS)]
+
+
+def kept(*kinds: str) -> list[str]:
+    return [name for name in small_models.names() if small_models.card(name)["kind"] in kinds]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +124,7 @@ def assert_equal(answers: list[dict], expected: list[torch.Tensor]) -> None:
     assert max(float(tensor.std(-1).max()) for tensor in expected if tensor.shape[-1] > 1) > 0.1, "nothing to compare"
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", [name for name in TINY if TINY[name][0] != "elmo"])
 @torch.no_grad()
 def test_an_architecture_gives_what_torch_gives(page, name):
     model = tiny(name)[1]
@@ -127,6 +133,27 @@ def test_an_architecture_gives_what_torch_gives(page, name):
     questions = [[source, target] if both else [source] for source, target in zip(sources, targets, strict=True)]
     expected = [model(*(torch.tensor([ids]) for ids in question))[0] for question in questions]
     assert_equal(ask(page, name, "logits", questions), expected)
+
+
+WORDS = ["bank", "unbanked", "a", "caf\u00e9", "\u9280\u884c", "\U0001f3e6", "o'clock", "river", "verylongwordthatiscut"]
+
+
+def assert_layers(page, name: str, model: elmo.ELMo, sentences: list[list[str]]) -> None:
+    expected = [model.layers(*elmo.characters_of([words], model.config.max_characters))[:, 0] for words in sentences]
+    assert_equal(ask(page, name, "layers", [[words] for words in sentences]), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if TINY[name][0] == "elmo"])
+@torch.no_grad()
+def test_words_are_read_by_their_letters_and_in_two_directions_as_torch_reads_them(page, name):
+    assert_layers(page, name, tiny(name)[1], [[WORDS[i % len(WORDS)] for i in ids] for ids in texts(8)])
+
+
+@pytest.mark.parametrize("name", kept("elmo"))
+@torch.no_grad()
+def test_the_trained_readers_give_what_torch_gives_of_a_sentence(page, name):
+    sentences = [line.split() for line in ("we sat on the bank of the river", "the bank lends money", "bank", "caf\u00e9 unbanked zzgrk")]
+    assert_layers(page, name, small_models.small_model(name).model, sentences)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "mistral-window", "lstm"])
@@ -175,10 +202,6 @@ def test_the_transformer_writes_with_a_cache_what_it_writes_anew(page):
                 break
             target.append(best)
         assert answer["ids"] == target[1:]
-
-
-def kept(*kinds: str) -> list[str]:
-    return [name for name in small_models.names() if small_models.card(name)["kind"] in kinds]
 
 
 @pytest.mark.parametrize("name", kept("gpt", "ngram", "lstm"))

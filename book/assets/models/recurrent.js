@@ -1,4 +1,5 @@
-/* LSTMs: a language model, and a reader and writer with additive attention (Bahdanau et al. 2015). */
+/* LSTMs: a language model, ELMo's readers (Peters et al. 2018), and a reader and writer with additive attention
+   (Bahdanau et al. 2015). */
 (globalThis.w2sParts ??= []).push(function recurrent(lib) {
   "use strict";
   const { layer, tensor, linear, lookUp, sigmoid } = lib;
@@ -6,10 +7,11 @@
   /* One cell below `name`: from an input and a state {shown, kept} to the next state, with the gates that made it. */
   function cell(weights, name) {
     const input = layer(weights, `${name}.input`), recurrent = layer(weights, `${name}.recurrent`);
-    const size = recurrent.weight.shape[0] / 4;
+    const narrower = weights[`${name}.projection.weight`] && layer(weights, `${name}.projection`);
+    const size = recurrent.weight.shape[0] / 4, width = recurrent.weight.shape[1];
     return {
-      size,
-      start: () => ({ shown: new Float32Array(size), kept: new Float32Array(size) }),
+      size: width,
+      start: () => ({ shown: new Float32Array(width), kept: new Float32Array(size) }),
       /* `forced` may hold a number for write, keep or show: every unit's gate then stands there. */
       step(x, { shown, kept }, forced = {}) {
         const sum = lib.add(linear(x, 1, input), linear(shown, 1, recurrent));
@@ -17,9 +19,22 @@
         const write = gate("write", 0), keep = gate("keep", 1), show = gate("show", 3);
         const content = sum.slice(2 * size, 3 * size).map(Math.tanh);
         const next = kept.map((value, i) => keep[i] * value + write[i] * content[i]);
-        return { shown: next.map((value, i) => show[i] * Math.tanh(value)), kept: next, gates: { write, keep, show } };
+        const shown_ = next.map((value, i) => show[i] * Math.tanh(value));
+        return { shown: narrower ? linear(shown_, 1, narrower) : shown_, kept: next, gates: { write, keep, show } };
       },
     };
+  }
+
+  /* What a cell shows at each of the rows (T, D), and its states there; backward it begins with the last row. */
+  function along(one, x, rows, backward, forced) {
+    const width = x.length / rows, shown = new Float32Array(rows * one.size), states = [];
+    let state = one.start();
+    for (let n = 0; n < rows; n++) {
+      const place = backward ? rows - 1 - n : n;
+      states[place] = state = one.step(x.subarray(place * width, (place + 1) * width), state, forced);
+      shown.set(state.shown, place * one.size);
+    }
+    return { shown, states, state };
   }
 
   /* Layers of cells below `name`, in one direction or two, over rows (T, D). */
@@ -33,15 +48,8 @@
     const read = (x, rows, forced) => {
       const last = [], steps = [];
       for (const cells of layers) {
-        const width = x.length / rows;
         const outputs = cells.map((one, backward) => {
-          const shown = new Float32Array(rows * one.size), states = [];
-          let state = one.start();
-          for (let n = 0; n < rows; n++) {
-            const place = backward ? rows - 1 - n : n;
-            states[place] = state = one.step(x.subarray(place * width, (place + 1) * width), state, forced);
-            shown.set(state.shown, place * one.size);
-          }
+          const { shown, states, state } = along(one, x, rows, backward, forced);
           last.push(state);
           steps.push(states);
           return shown;
@@ -80,6 +88,60 @@
           known.ids.push(ids[t]);
         }
         return { data: linear(known.states.at(-1).at(-1).shown, 1, output), read: ids.length - same };
+      },
+    };
+  }
+
+  /* A word's vector from its bytes between two marks: for each filter the largest value over its places. */
+  function characterEncoder(config, weights) {
+    const START = 256, END = 257, PADDING = 258, most = config.max_characters;
+    const table = tensor(weights, "words.embedding.weight"), projection = layer(weights, "words.projection");
+    const filters = config.filters.map(([width], n) => ({ width, ...layer(weights, `words.filters.${n}`) }));
+    const highways = Array.from({ length: config.num_highway }, (_, n) => ["change", "gate"].map((part) => layer(weights,
+      `words.highways.${n}.${part}`)));
+
+    function patterns(word) {
+      const bytes = Array.from(new TextEncoder().encode(word)).slice(0, most - 2);
+      const ids = [START, ...bytes, END, ...Array(most - 2 - bytes.length).fill(PADDING)];
+      const x = lookUp(table, ids), size = config.character_size;
+      return filters.flatMap((filter) => {
+        const places = most - filter.width + 1, found = new Float32Array(filter.weight.shape[0]);
+        for (let p = 0; p < places; p++)
+          linear(x.subarray(p * size, (p + filter.width) * size), 1, filter).forEach((value, f) => {
+            found[f] = Math.max(found[f], value);
+          });
+        return Array.from(found);
+      });
+    }
+
+    return (word) => {
+      let x = Float32Array.from(patterns(word));
+      for (const [change, gate] of highways) {
+        const open = linear(x, 1, gate).map(sigmoid), fresh = linear(x, 1, change);
+        x = x.map((value, i) => open[i] * Math.max(fresh[i], 0) + (1 - open[i]) * value);
+      }
+      return linear(x, 1, projection);
+    };
+  }
+
+  function elmo(config, weights) {
+    const encode = characterEncoder(config, weights), width = config.word_size;
+    const both = ["forwards", "backwards"].map((side) => Array.from({ length: config.num_layers }, (_, n) => cell(weights,
+      `${side}.${n}`)));
+    return {
+      vocabulary: config.vocab_size,
+      /* The word vectors twice, and each layer's forward vectors beside its backward ones: (L, T, 2 C). */
+      layers(words) {
+        const rows = words.length, first = new Float32Array(rows * width);
+        if (!rows || words.some((word) => !word)) throw new Error("an empty text or word: leave it out");
+        words.forEach((word, t) => first.set(encode(word), t * width));
+        const stacks = both.map((cells, backward) => cells.reduce((stack, one, n) => {
+          const { shown } = along(one, stack[n], rows, backward);
+          return [...stack, n ? lib.add(shown, stack[n]) : shown];
+        }, [first]));
+        const data = new Float32Array(stacks[0].length * rows * 2 * width);
+        stacks[0].forEach((ahead, n) => data.set(lib.beside(ahead, stacks[1][n], rows), n * rows * 2 * width));
+        return { shape: [stacks[0].length, rows, 2 * width], data };
       },
     };
   }
@@ -136,5 +198,5 @@
     };
   }
 
-  lib.kinds = { ...lib.kinds, lstm: languageModel, seq2seq };
+  lib.kinds = { ...lib.kinds, lstm: languageModel, elmo, seq2seq };
 });
