@@ -10,8 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies")
-"""In this order: `ngrams`, `lstm`, `adapt` and `dpo` begin with what `gpt` keeps."""
+SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies",
+           "elmo", "peeking")
+"""In this order: `ngrams`, `lstm`, `adapt`, `dpo` and `peeking` begin with what `gpt` keeps."""
 
 
 def main() -> int:

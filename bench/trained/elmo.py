@@ -1,6 +1,6 @@
 """Train a small ELMo on the definitions of Open English WordNet, and ask what its layers and halves tell apart.
 
-    python bench/trained/elmo.py [--steps 1500]        about five minutes on one core
+    python bench/trained/elmo.py [--steps 1500] [--measure]        six minutes on one core
 
 One line is one text: a word and one of its definitions. The 10,000 most frequent words are predicted in both
 directions; all words are read, by their letters. One definition in fifty, chosen by a hash, is held out with all its
@@ -13,6 +13,7 @@ of the other words, and models that read far more. The lines were among those tr
 """
 import argparse
 import hashlib
+import json
 import os
 import sys
 import time
@@ -25,7 +26,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from record import save  # noqa: E402
+from record import RESULTS, save  # noqa: E402
 from texts import losses_of_first_steps  # noqa: E402
 from torch import Tensor  # noqa: E402
 
@@ -198,26 +199,36 @@ def figures(model: ELMo, tokenizer: object, every: int = 1) -> dict[str, float]:
             for name, each in vectors_of(model, some).items() if name in ("layer 0", "layer 1", "layer 2")}
 
 
+def trained(steps: int) -> dict[str, object]:
+    """Train, keep the readers, and say how it went."""
+    model = new_model()
+    started = time.process_time()
+    history = train(model, bidirectional_lm, batches, training(steps), evaluate=nats).history
+    readers = {name: tensor for name, tensor in own_state(model).items() if not name.startswith("output.")}
+    keep(NAME, "elmo", {**vars(CONFIG), "vocab_size": 0}, readers, script="bench/trained/elmo.py", seed=0,
+         corpora=["oewn_glosses"], steps=steps, first_losses=[row["loss"] for row in history[:20]])
+    return {"seed": 0, "steps": steps, "cpu_seconds": round(time.process_time() - started),
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "held_out": {"lines": len(lines()[1]), "nats": {name: round(history[-1][name], 3) for name in DIRECTIONS}},
+            "curve": [{name: round(row[name], 3) for name in ("step", "loss", "forward", "backward") if name in row}
+                      for row in history if row["step"] % 150 == 0]}
+
+
 def main() -> None:
     """Train, keep the readers, measure, write bench/results/trained_elmo.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=STEPS)
-    steps = parser.parse_args().steps
+    parser.add_argument("--measure", action="store_true", help="ask the kept model again, and train none")
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    model = new_model()
-    started = time.process_time()
-    history = train(model, bidirectional_lm, batches, training(steps), evaluate=nats).history
-    seconds, whole = time.process_time() - started, sum(p.numel() for p in model.parameters())
-    readers = {name: tensor for name, tensor in own_state(model).items() if not name.startswith("output.")}
-    keep(NAME, "elmo", {**vars(CONFIG), "vocab_size": 0}, readers, script="bench/trained/elmo.py", seed=0,
-         corpora=["oewn_glosses"], steps=steps, first_losses=[row["loss"] for row in history[:20]])
+    if args.measure:
+        record = json.loads((RESULTS / "trained_elmo.json").read_text(encoding="utf-8"))
+        how = {key: record[key] for key in ("seed", "steps", "cpu_seconds", "parameters", "held_out", "curve")}
+    else:
+        how = trained(args.steps)
     kept = small_model(NAME)  # what is measured from here on is what was kept
     add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5))
-    save("trained_elmo", versions=("torch", "numpy"), seed=0, steps=steps, cpu_seconds=round(seconds),
-         parameters={"trained": whole, "kept": kept.card["parameters"]}, predictions_seen=history[-1]["terms"],
-         held_out={"lines": len(lines()[1]), "nats": {name: round(history[-1][name], 4) for name in DIRECTIONS}},
-         curve=[{name: round(row[name], 4) for name in ("step", "loss", "forward", "backward") if name in row}
-                for row in history if row["step"] % 50 == 0 or "forward" in row],
+    save("trained_elmo", versions=("torch", "numpy"), **how, parameters_kept=kept.card["parameters"],
          senses={which: senses(kept.model, which) for which in SENSES})
     print(kept.card["figures"])
 

@@ -52,7 +52,7 @@ def respelled(lines: Sequence[Sequence[str]], senses: Sequence[Sequence[str]], s
 
 
 def by_centroids(vectors: Float[Tensor, "N C"], labels: Int[Tensor, "N"], num_labels: int = 4, draws: int = 40,
-                 seed: int = 0) -> Float[Tensor, "draws"]:
+                 seed: int = 0) -> Float[Tensor, "R"]:
     """The share of the unlabelled uses that is nearer, by cosine, to the centroid of its own sense; one value a draw.
 
     In each draw `num_labels` uses of every sense are labelled. The draws depend on labels and seed alone, so that two

@@ -64,6 +64,22 @@ def test_half_precision_costs_the_vectors_nothing_that_word_similarity_shows():
     assert abs(found["half precision"]["wordsim353"] - found["single precision"]["wordsim353"]) < 0.002
 
 
+def test_the_readers_of_both_sides_tell_senses_that_the_same_readers_untrained_do_not():
+    found = record("elmo")
+    assert found["held_out"]["nats"]["forward"] < found["held_out"]["nats"]["frequency alone"] - 0.5
+    for pair in found["senses"].values():
+        assert pair["layer 0"]["mean"] == 0.5  # one vector for one spelling
+        assert pair["layer 1"]["mean"] > pair["untrained, layer 1"]["high"] + 0.05
+
+
+def test_readers_of_both_directions_know_the_answer_where_it_was_given_and_not_where_it_was_not():
+    found = record("peeking")["found"]
+    for layers in ("1 layer", "2 layers"):
+        one, both = (found[f"{words}, {layers}"]["nats"] for words in ("one direction", "both directions"))
+        assert max(both["before the last place"]) < 1.0 < 3.0 < min(one["before the last place"])
+        assert min(both["at the last place"]) > max(both["before the last place"]) + 2
+
+
 def test_make_train_runs_every_script():
     run = runpy.run_path(str(BENCH / "trained" / "all.py"))["SCRIPTS"]
     assert sorted(run) == [path.stem for path in SCRIPTS]
