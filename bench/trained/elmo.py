@@ -64,7 +64,7 @@ def lines() -> tuple[list[list[str]], list[list[str]]]:
 def vocabulary() -> Vocabulary:
     """The words that are predicted, by frequency."""
     counted = Vocabulary.from_sentences(lines()[0])
-    return Vocabulary(counted.words[:PREDICTED], counted.counts[:PREDICTED])
+    return Vocabulary(counted.words[:PREDICTED], counted.counts[:PREDICTED].tolist())
 
 
 def batch_of(texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:

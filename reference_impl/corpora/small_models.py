@@ -156,7 +156,12 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
     if kind not in made:
         raise CorpusError(f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}")
     model_class, config_class = made[kind]
-    return model_class(config_class(**config))
+    return model_class(config_class(**{key: _without_lists(value) for key, value in config.items()}))
+
+
+def _without_lists(value: Any) -> Any:
+    """A setting as its configuration has it: JSON has no tuples, and no configuration has lists."""
+    return tuple(map(_without_lists, value)) if isinstance(value, list) else value
 
 
 def _load(model: nn.Module, weights: dict[str, Tensor], name: str) -> None:
