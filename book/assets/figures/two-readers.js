@@ -70,7 +70,7 @@ window.w2s.register("two-readers", function (stage, data, tools) {
 
   const typed = () => read(fields.map(({ input }) => input.value));
   const fields = data.examples[0].texts.map((text, n) => tools.textField({ label: `Sentence ${n + 1}`, value: text,
-    most: 120, oninput: typed }));
+    most: 120, oninput() { picks.set(""); typed(); } }));
   const picks = tools.choice({ legend: "Try", value: "0", options: data.examples.map(({ label }, n) => ({ key: `${n}`,
     label })), onchange(key) { fields.forEach((field, n) => field.set(data.examples[key].texts[n])); typed(); } });
   const layers = tools.choice({ legend: "Layer", value: layer, options: data.planes.map((_, l) => ({ key: l, label: `${l}` })),

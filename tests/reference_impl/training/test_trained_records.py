@@ -76,8 +76,8 @@ def test_readers_of_both_directions_know_the_answer_where_it_was_given_and_not_w
     found = record("peeking")["found"]
     for layers in ("1 layer", "2 layers"):
         one, both = (found[f"{words}, {layers}"]["nats"] for words in ("one direction", "both directions"))
-        assert max(both["before the last place"]) < 1.0 < 3.0 < min(one["before the last place"])
-        assert min(both["at the last place"]) > max(both["before the last place"]) + 2
+        assert max(both["before the last place"]) < 0.5 < 4 < min(one["before the last place"])
+        assert min(both["at the last place"]) > 4
 
 
 def test_make_train_runs_every_script():
