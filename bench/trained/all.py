@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "vectors", "electra", "sentiment", "adapt", "dpo", "vocabularies",
-           "elmo", "peeking")
+SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
+           "vocabularies", "elmo", "peeking")
 """In this order: `ngrams`, `lstm`, `adapt`, `dpo` and `peeking` begin with what `gpt` keeps."""
 
 

@@ -97,7 +97,7 @@ def main() -> None:
             for length in LENGTHS:
                 found[kind][str(length)].append(exact(model, length))
             print(seed, kind, {length: shares[-1] for length, shares in found[kind].items()}, flush=True)
-    save("trained_reversing", versions=("torch",), steps=steps, seeds=len(SEEDS), tried=TRIED, longest_in_training=LONGEST,
+    save("trained_reversing", versions=("torch",), steps=steps, seed=list(SEEDS), seeds=len(SEEDS), tried=TRIED, longest_in_training=LONGEST,
          cpu_seconds=round(time.process_time() - started), width=CONFIG.hidden_size, letters=LETTERS, exact=found,
          parameters={kind: sum(p.numel() for name, p in model.named_parameters() if attention or "attention" not in name)
                      for kind, attention in kinds.items() for model in [Seq2Seq(CONFIG)]},
