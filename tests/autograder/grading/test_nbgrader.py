@@ -203,7 +203,7 @@ def postgres():
 
 
 def test_the_gradebook_may_be_postgresql(graded, tmp_path, postgres):
-    submitted, root = small_class(graded, tmp_path / "in", "perfect", "script-in-an-answer"), tmp_path / "course"
+    submitted, root = small_class(graded, tmp_path / "in", "perfect"), tmp_path / "course"
     root.mkdir()
     (root / "nbgrader_config.py").write_text(
         "from pathlib import Path\nfrom autograder.classroom.nbgrader_steps import configure\n"
