@@ -1,0 +1,1 @@
+"""Chapter 3's checks, known mistakes, and what they share."""

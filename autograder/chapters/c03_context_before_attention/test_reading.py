@@ -1,0 +1,183 @@
+"""Checks of chapter 3, part 2: one step of an LSTM, and a reader from the right."""
+import torch
+
+from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
+from autograder.checks.draws import normal, uniform, whole
+from autograder.checks.protocol import exercise, expect
+
+PAGE = "03-context-before-attention/lstm"
+CLOSE = {"rtol": 1e-4, "atol": 2e-6}
+PARTS = ("i", "f", "g", "o", "c", "h")
+NAMES = ("x", "h", "c", "w_x", "w_h", "b")
+
+lstm_step = exercise("03.lstm_step", function="lstm_step", points=6, see=PAGE, withhold=MODELS | CELLS)
+
+
+def true_step(x, h, c, w_x, w_h, b) -> dict[str, torch.Tensor]:
+    """The right six parts, in float64."""
+    blocks = torch.einsum("bd,kd->bk", x.double(), w_x.double()) + torch.einsum("br,kr->bk", h.double(), w_h.double()) + b.double()
+    size = c.shape[1]
+    i, f, g, o = (blocks[:, size * place:size * (place + 1)] for place in range(4))
+    i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+    kept = f * c.double() + i * g
+    return {"i": i, "f": f, "g": g, "o": o, "c": kept, "h": o * torch.tanh(kept)}
+
+
+def ask_step(student, parts: tuple, which: str, causes: dict[str, str] | str) -> None:
+    """Compare the parts whose letters stand in `which`, in this order."""
+    x, h, c = parts[:3]
+    given = f"B = {len(x)}, D = {x.shape[1]}, R = {h.shape[1]}, H = {c.shape[1]}"
+    asked, right = expect(student.lstm_step(*parts), given=given), true_step(*parts)
+    for name in PARTS:
+        asked.has(name)
+    expect(set(asked.value) == set(PARTS)).is_true(cause="The dictionary has the six keys that the statement names, and no other.")
+    for name in which:
+        asked.has(name).close(right[name].float(), **CLOSE, cause=causes if type(causes) is str else causes[name])
+
+
+def by_biases(rng: torch.Generator, size: int, c: torch.Tensor, content: bool = True) -> tuple:
+    """A step whose weights are all 0, so that the biases alone decide."""
+    b = normal(rng, 4, size) * 1.2 + torch.tensor([0.4, -0.7, 0.9, -0.3])[:, None]
+    if not content:
+        b[2] = 0.0
+    return uniform(rng, 0.5, 1, 1, 2), uniform(rng, 0.5, 1, 1, size), c, torch.zeros(4 * size, 2), torch.zeros(4 * size, size), b.flatten()
+
+
+@lstm_step.stage("keep", points=1)
+def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
+    for size in (1, whole(rng, 2, 5)):
+        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2, content=False), "fgc", {
+            "f": "The second block, through a sigmoid, is the keep gate f.",
+            "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
+            "c": "With nothing to write, the new c is f times the old c, number by number."})
+
+
+@lstm_step.stage("write", points=1)
+def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
+    for size in (1, whole(rng, 2, 5)):
+        ask_step(student, by_biases(rng, size, torch.zeros(1, size)), "igc", {
+            "i": "The first block, through a sigmoid, is the write gate i.",
+            "g": "The third block, through tanh, is the content g: it may be negative.",
+            "c": "With nothing kept from before, the new c is i times g."})
+        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2), "c",
+                 "The new c is f times the old c plus i times g: both products, then the sum.")
+
+
+@lstm_step.stage("show", points=1)
+def test_the_show_gate_says_how_much_of_the_new_state_is_shown(student, rng):
+    for size in (1, whole(rng, 2, 5)):
+        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2), "oh", {
+            "o": "The fourth block, through a sigmoid, is the show gate o.",
+            "h": "h is o times the tanh of the new c: not of the old one, and not without tanh."})
+
+
+def full_step(rng: torch.Generator, rows: int, inward: int, shown: int, size: int) -> tuple:
+    """A step in which everything takes part."""
+    return (normal(rng, rows, inward), normal(rng, rows, shown), normal(rng, rows, size), normal(rng, 4 * size, inward) / inward ** 0.5,
+            normal(rng, 4 * size, shown) / shown ** 0.5, normal(rng, 4 * size) / 2)
+
+
+@lstm_step.stage("sources", points=1.5)
+def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
+    for inward, shown, size in ((1, 1, 1), (2, 1, 3), (4, 4, 4), (whole(rng, 2, 3), 5, 4), (3, 3, 1), (6, 2, 2)):
+        silent = full_step(rng, 1, inward, shown, size)
+        rule = "Each block is x times the transpose of w_x, plus h times the transpose of w_h, plus b."
+        ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")
+        ask_step(student, (torch.zeros(1, inward), *silent[1:]), "ifgo", f"{rule} Here x is 0, and the h of the word before is not.")
+        ask_step(student, silent, "ifgoch", rule)
+
+
+@lstm_step.stage("batch", points=0.5, after="sources", at_most=0.5)
+def test_each_row_of_a_batch_is_for_itself(student, rng):
+    for rows, inward, shown, size in ((2, 3, 2, 2), (whole(rng, 3, 5), 2, 3, 4), (4, 1, 1, 1), (3, 3, 3, 3)):
+        ask_step(student, full_step(rng, rows, inward, shown, size), "ifgoch", "Each row of the batch is for itself: row b comes from row b alone.")
+
+
+@lstm_step.stage("large", points=1)
+def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
+    rule = "Sums of a few hundred should give gates of 0 or 1 and content of -1 or 1: exp of 89 is infinite in float32."
+    for sums in (95.0, float(uniform(rng, 150, 390))):
+        for sign in (1, -1):
+            for block in range(4):
+                parts = by_biases(rng, 2, normal(rng, 1, 2) + 2)
+                parts[-1][2 * block:2 * block + 2] = sign * sums
+                ask_step(student, parts, "ifgoch", rule)
+    for kept in (30.0, 400.0):
+        parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
+        ask_step(student, parts, "ch", "c may be a few hundred: it is kept as it is, and its tanh is 1 or -1.")
+    sources = full_step(rng, 2, 3, 2, 2)
+    ask_step(student, (sources[0] * 90, sources[1] * 90, *sources[2:]), "ifgoch", f"{rule} x and h may be large too.")
+
+
+read_backward = exercise("03.read_backward", function="read_backward", also=["wrong_line"], points=5, kind="find-line",
+                         see=PAGE, withhold=MODELS)
+
+
+@read_backward.stage("line", points=1)
+def test_the_wrong_line_is_named(student):
+    line = expect(student.wrong_line()).is_a(int)
+    expect(line == 5).is_true(cause="That line does what the statement says. Follow the text 4, 2, filling with the start 8 through the code, "
+                                    "line by line.")
+
+
+def halve_and_add(inputs, state):
+    """The reader of the case by hand."""
+    return state / 2 + inputs
+
+
+def bent(inputs, state):
+    """A reader whose state is two numbers wide and its words three."""
+    weight = torch.tensor([[0.7, -0.4], [0.3, 0.9], [-0.6, 0.5]])
+    return torch.tanh(inputs @ weight + state @ torch.tensor([[0.8, 0.5], [-0.5, 0.6]]) + 0.1)
+
+
+def read(step, x, mask, start) -> torch.Tensor:
+    """The right output, row by row and word by word."""
+    out = torch.zeros(*x.shape[:2], start.shape[1])
+    for row in range(len(x)):
+        state = start[row:row + 1]
+        for place in range(x.shape[1] - 1, -1, -1):
+            if mask[row, place]:
+                state = step(x[row:row + 1, place], state)
+                out[row, place] = state[0]
+    return out
+
+
+def ask_reading(student, rng, rows: list[list[int]], cause: str, step=bent, start: float | None = None) -> None:
+    """Compare the output for a mask; words are drawn, and what stands in the filling is large. start: 0, or drawn."""
+    mask = torch.tensor(rows, dtype=torch.bool)
+    inward, size = (3, 2) if step is bent else (1, 1)
+    x = torch.where(mask[..., None], normal(rng, *mask.shape, inward), 7.0)
+    first = normal(rng, len(rows), size) + 1.5 if start is None else torch.full((len(rows), size), start)
+    expect(student.read_backward(step, x, mask, first), given=f"the mask {rows}").close(read(step, x, mask, first), **CLOSE, cause=cause)
+
+
+FULL = ("Rows without filling should come out as before the repair: at each place the state after that word, read from the last word of the "
+        "text to its first, and in the places of the words.")
+MEETS = ("Filling hands the state on unchanged: behind a text of fewer words, the last word is read with the row of start, and not with "
+         "zeros or with a state that read the filling.")
+SILENT = "Where no word stands the output is zeros, whatever the state is."
+
+
+@read_backward.stage("behind", points=2)
+def test_filling_behind_a_text_does_not_move_the_state(student, rng):
+    for rows in ([[1, 1, 1]], [[1]], [[1, 1], [1, 1], [1, 1]], [[1] * whole(rng, 4, 6)] * 2):
+        ask_reading(student, rng, rows, FULL)
+    ask_reading(student, rng, [[1, 1, 0]], MEETS, halve_and_add, 8.0)
+    for rows in ([[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0], [1, 1], [1, 0]], [[1, 0, 0, 0, 0]], [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]):
+        ask_reading(student, rng, rows, MEETS)
+    length = whole(rng, 3, 5)
+    ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
+
+
+@read_backward.stage("between", points=2)
+def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student, rng):
+    inside = "Filling hands the state on unchanged inside a text too: the next word to the left is read with what the last word left behind."
+    for rows in ([[1, 0, 1]], [[1, 0, 0, 1, 1], [1, 1, 1, 0, 1]], [[1, 0, 1, 0]]):
+        for start in (0.0, None):
+            ask_reading(student, rng, rows, inside, start=start)
+    ask_reading(student, rng, [[0, 1, 1], [1, 1, 1], [0, 0, 1]], f"{SILENT} Filling may stand before a text too.")
+    for rows in ([[0, 0], [1, 1]], [[0]], [[0, 0, 0]], [[1], [0], [1]]):
+        ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
+    drawn = (torch.rand(3, 7, generator=rng) < 0.6).int().tolist()
+    ask_reading(student, rng, [*drawn, [0, 1, 0, 1, 0, 1, 0]], inside)

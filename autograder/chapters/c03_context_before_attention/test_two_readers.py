@@ -1,0 +1,192 @@
+"""Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of two readers."""
+import torch
+
+from autograder.chapters.c03_context_before_attention.withholding import MODELS
+from autograder.checks.draws import counts, distinct, normal, uniform, whole
+from autograder.checks.protocol import exercise, expect
+
+PAGE = "03-context-before-attention/elmo"
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+
+letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=PAGE, withhold=MODELS)
+
+
+def scores_of(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+    """The right scores (F, places), by one product of all windows."""
+    windows = letters.double().unfold(0, filters.shape[1], 1)                       # (places, D, K)
+    return torch.einsum("pdk,fkd->fp", windows, filters.double())
+
+
+def ask_patterns(student, letters, filters, bias, cause: str) -> None:
+    """Compare the answers of all filters."""
+    right = (scores_of(letters, filters).amax(1) + bias.double()).clamp(min=0).float()
+    given = "W = {}, D = {}, F = {}, K = {}".format(*letters.shape, *filters.shape[:2])
+    expect(student.letter_patterns(letters, filters, bias), given=given).close(right, **CLOSE, cause=cause)
+
+
+def positive(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+    """Biases that bring every answer well above 0, of either sign."""
+    return (uniform(rng, 0.5, 2.0, len(filters)) - scores_of(letters, filters).amax(1).float()).float()
+
+
+def above(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+    """The filters, turned round where their largest score is not above 0."""
+    sign = torch.where(scores_of(letters, filters).amax(1) > 0, 1.0, -1.0).float()
+    return filters * sign[:, None, None]
+
+
+@letter_patterns.stage("one-place", points=1)
+def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
+    for width, dim, number in ((1, 1, 1), (2, 1, 2), (3, 3, 3), (whole(rng, 3, 5), 2, whole(rng, 3, 5)), (2, 4, 1)):
+        letters = normal(rng, width, dim)
+        filters = above(rng, letters, normal(rng, number, width, dim))
+        ask_patterns(student, letters, filters, torch.zeros(number),
+                     "In its only place a filter's score is the sum of the products, number by number: row 1 of the filter meets letter 1.")
+
+
+@letter_patterns.stage("maximum", points=1.5)
+def test_the_largest_of_all_places_counts(student, rng):
+    rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
+    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5)):
+        letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
+        ask_patterns(student, letters, above(rng, letters, filters), torch.zeros(number), rule)
+    for place in (0, 3, whole(rng, 1, 2)):                      # places 0 to 3
+        letters, pattern = uniform(rng, -0.2, 0.2, 5, 2), uniform(rng, 1, 2, 2, 2)
+        letters[place:place + 2] += pattern
+        ask_patterns(student, letters, pattern[None], torch.zeros(1), rule)
+    twice = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
+    ask_patterns(student, twice, torch.tensor([[[3.0], [1.0]]]), torch.zeros(1), "The same largest score at two places counts once.")
+
+
+@letter_patterns.stage("bias", points=1)
+def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
+    rule = "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
+    for length, width, dim, number in ((3, 3, 2, 1), (6, 2, 2, 4), (whole(rng, 5, 8), 2, 3, whole(rng, 3, 5)), (1, 1, 1, 2)):
+        letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
+        ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
+    ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
+
+
+@letter_patterns.stage("zero", points=1.5)
+def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(student, rng):
+    for length, width, number in ((4, 2, 3), (2, 2, 1), (whole(rng, 5, 8), 1, 4)):
+        letters, filters = normal(rng, length, 2), normal(rng, number, width, 2)
+        bias = positive(rng, letters, filters) - 3.0
+        ask_patterns(student, letters, filters, bias, "A sum below 0 becomes exactly 0.")
+    for length, width, number in ((4, 2, 3), (3, 3, 2), (whole(rng, 5, 8), 3, 4), (5, 4, 2)):
+        letters, filters = uniform(rng, 1, 2, length, 2), -uniform(rng, 1, 2, number, width, 2)
+        ask_patterns(student, letters, filters, positive(rng, letters, filters),
+                     "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
+                     "would find zeros, and no score is cut before the bias is there.")
+    letters, filters = 300 * normal(rng, 6, 3), normal(rng, 3, 2, 3) / 50
+    ask_patterns(student, letters, above(rng, letters, filters), torch.zeros(3), "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
+
+
+mix_layers = exercise("03.mix_layers", function="mix_layers", points=4, see=PAGE, withhold=MODELS)
+
+
+def ask_mix(student, layers, weights, gamma: float, cause: str) -> None:
+    """Compare the mix."""
+    exponent = (weights.double() - weights.double().max()).exp()
+    right = gamma * torch.einsum("l,ltc->tc", exponent / exponent.sum(), layers.double())
+    given = "L = {}, T = {}, C = {}, gamma {:.3g}".format(*layers.shape, gamma)
+    expect(student.mix_layers(layers, weights, gamma), given=given).close(right.float(), **CLOSE, cause=cause)
+
+
+SIZES = ((3, 4, 2), (2, 1, 1), (3, 3, 3), (1, 2, 3), (2, 5, 1), (4, 1, 6))
+
+
+@mix_layers.stage("equal", points=1)
+def test_equal_weights_give_the_mean_of_the_layers(student, rng):
+    for size in (*SIZES, (whole(rng, 2, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
+        for weight in (0.0, float(uniform(rng, 0.5, 2)), -1.5):
+            ask_mix(student, normal(rng, *size) + 1, torch.full(size[:1], weight), 1.0,
+                    "Equal weights, whatever they are, give equal shares: the mean over the layers, at each place by itself.")
+
+
+@mix_layers.stage("shares", points=1.5)
+def test_the_shares_are_the_softmax_of_the_weights(student, rng):
+    rule = "The shares are e to each weight, divided by their sum; each layer is multiplied by its own share, then the layers are summed."
+    for size in (*SIZES, (whole(rng, 3, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
+        ask_mix(student, normal(rng, *size) + 0.5, normal(rng, size[0]), 1.0, rule)
+    ask_mix(student, torch.tensor([[[4.0]], [[2.0]], [[0.0]]]), torch.tensor([0.0, 2.0, 0.0]).log1p(), 1.0, rule)
+
+
+@mix_layers.stage("gamma", points=0.5)
+def test_gamma_multiplies_the_whole(student, rng):
+    for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0):
+        ask_mix(student, normal(rng, 3, 2, 4) + 0.5, normal(rng, 3), gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
+
+
+@mix_layers.stage("large", points=1)
+def test_large_weights_give_finite_shares(student, rng):
+    rule = "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What matters is how far they are from each other."
+    for base in (100.0, -150.0, 400.0, -400.0):
+        ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
+    for weights in ([300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
+        ask_mix(student, normal(rng, 2, 3, 2) + 0.5, torch.tensor(weights), 1.0, rule)
+    ask_mix(student, 1000 * normal(rng, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
+
+
+both_targets = exercise("03.both_targets", function="both_targets", points=4, see=PAGE, withhold=MODELS)
+NONE = -100
+
+
+def targets(rows: list[list[int]], columns: int, filling: int) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+    """Ids, mask and the two right tables for these texts."""
+    ids = torch.tensor([row + [filling] * (columns - len(row)) for row in rows])
+    mask = torch.tensor([[True] * len(row) + [False] * (columns - len(row)) for row in rows])
+    ahead = torch.tensor([[*row[1:], *[NONE] * (columns - len(row[1:]))] for row in rows])
+    behind = torch.tensor([([NONE] + row[:-1] + [NONE] * (columns - len(row)) if row else [NONE] * columns) for row in rows])
+    return ids, mask, {"ahead": ahead, "behind": behind}
+
+
+def ask_targets(student, rows: list[list[int]], which: tuple[str, ...], cause: str, columns: int = 0, filling: int = 0) -> None:
+    """Compare one or both tables."""
+    ids, mask, right = targets(rows, columns or max(map(len, rows)), filling)
+    asked = expect(student.both_targets(ids, mask), given=f"the texts {rows}, filled with {filling}")
+    for name in right:
+        asked.has(name)
+    expect(set(asked.value) == set(right)).is_true(cause="The dictionary has the keys \"ahead\" and \"behind\", and no other.")
+    for name in which:
+        asked.has(name).equals(right[name], cause=cause)
+
+
+def texts(rng: torch.Generator, *lengths: int) -> list[list[int]]:
+    """Texts of different words, numbered from 1."""
+    return [[1 + word for word in distinct(rng, length, 40)] for length in lengths]
+
+
+@both_targets.stage("ahead", points=1)
+def test_the_target_ahead_is_the_next_word(student, rng):
+    for rows in (texts(rng, 3), texts(rng, 4, 4), texts(rng, *[whole(rng, 5, 7)] * 3), texts(rng, 2), texts(rng, 2, 2)):
+        ask_targets(student, rows, ("ahead",), "`ahead` holds, at each place, the id of the word one place to the right, and -100 at the last.")
+
+
+@both_targets.stage("behind", points=1)
+def test_the_target_behind_is_the_word_before(student, rng):
+    for rows in (texts(rng, 3), texts(rng, 4, 4), texts(rng, *[whole(rng, 5, 7)] * 3), texts(rng, 2), texts(rng, 2, 2)):
+        ask_targets(student, rows, ("behind",), "`behind` holds, at each place, the id of the word one place to the left, and -100 at the first.")
+
+
+@both_targets.stage("filling", points=1.5)
+def test_the_filling_is_nobodys_target_and_has_none(student, rng):
+    for lengths in ((4, 2), (2, 5, 3), (6, whole(rng, 2, 4))):
+        for filling in (0, 7, -1, 50_000):
+            ask_targets(student, texts(rng, *lengths), ("ahead",), "The last word of a text has -100 ahead: filling is no target, whatever stands in it.",
+                        filling=filling)
+            ask_targets(student, texts(rng, *lengths), ("behind",), "A place of the filling has no target: the one behind a text's last word is not "
+                                                                   "asked for that word.", filling=filling)
+    zeros = [[5, 0, 0, 3], [0, 4], [0, 0, 0]]
+    ask_targets(student, zeros, ("ahead", "behind"), "Id 0 is a word like any other: only mask says what is filling.", filling=0)
+    ask_targets(student, [[3, 3, 3], [3, 3]], ("ahead", "behind"), "The same word may come again, and may stand in the filling too.", filling=3)
+    ask_targets(student, texts(rng, 2, 3), ("ahead", "behind"), "Every text may be shorter than the table is wide.", columns=6, filling=9)
+
+
+@both_targets.stage("short", points=0.5)
+def test_texts_of_one_word_or_none_have_no_target(student, rng):
+    rule = "A text of one word, or of none, has -100 everywhere."
+    for rows, columns in (([[4]], 1), ([[4], [0]], 1), ([[4], []], 1), ([[], []], 3), ([[6], [], [2, 8]], 2), ([[5], []], 4)):
+        ask_targets(student, rows, ("ahead", "behind"), rule, columns)
+    large = counts(rng, 100_000, 3_000_000, 2, 4).tolist()
+    ask_targets(student, [*large, [2**40, 2**40 + 1]], ("ahead", "behind"), "Ids may be large: the targets are int64.")

@@ -1,0 +1,970 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 3. Context before attention: the exercises
+#
+# A row of a table knows no sentence. So read: carry something from word to word.
+# In this notebook you count what follows what, carry a state through gates, and let two readers meet at a word.
+# Then you write the test that tells a reader who looks ahead from one who does not.
+# At the end your own lines judge the King James Bible, to the digit of the course's record.
+#
+# There are 10 exercises and 49 points. Plan about 155 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | What comes next | 1 to 3 | 52 | 16 |
+# | A state with gates | 4 to 5 | 35 | 11 |
+# | Two readers, all layers | 6 to 8 | 37 | 13 |
+# | Who has seen what | 9 | 18 | 5 |
+# | In your own words | 10 | 13 | 4 |
+# | Your code runs the real thing | nothing to write | 1 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one text, one word, one row, a vocabulary of one.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Floats are compared to four digits of each number, of a small one too; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not.
+# - *Logarithms* are natural ones, in nats, unless a statement says bits.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used. What is withheld are the course's own language models, and torch's ready LSTM in exercise 4.
+# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from autograder.check import check
+
+SENTENCES = [
+    "we sat on the bank of the river .",
+    "the bank of the river was muddy .",
+    "the bank lends money .",
+    "the bank keeps your money safe .",
+]
+WORDS = sorted({word for sentence in SENTENCES for word in sentence.split()})
+INDEX = {word: number for number, word in enumerate(WORDS)}
+TEXTS = [[INDEX[word] for word in sentence.split()] for sentence in SENTENCES]
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-next", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. What comes next
+#
+# A language model gives each possible next token a probability, from those before it.
+# The oldest one counts. It is also what every newer one has to beat, and it still drafts tokens for large models today.
+# The cell above has numbered the words of four small texts, with the full stop as a word that ends them. `TEXTS` holds them as lists of numbers.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "bigram_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. Count what follows what
+#
+# - **What it is for**: these counts are the whole memory of an n-gram model. Everything else is how to read them.
+# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 5
+# - **Needs**: loops, indices.
+# - **Paper**: Chen and Goodman (1999), section 2.
+#
+# **The idea.** Make a table with a row for each token that came before, a *context*, and a column for each token that came after.
+# Each place of each text adds 1 to one cell. The first token of a text has no token before it, but a text has to begin somehow: the table has one row more than there are tokens, the **last**, number `vocab_size`, for the start of a text.
+#
+# **By hand.** The texts `[0, 1, 0]` and `[1]` with `vocab_size` 2:
+#
+# | before | 0 | 1 |
+# | --- | --- | --- |
+# | 0 | 0 | 1 |
+# | 1 | 1 | 0 |
+# | start | 1 | 1 |
+#
+# **Rules**
+#
+# - Every token of every text is counted once: the sum of the table is the number of all tokens.
+# - Texts are strangers to each other: the last token of one is not before the first of the next.
+# - Nothing is added at the end of a text. Who wants an end mark puts it there as a token, as `TEXTS` has.
+# - A text may be empty and adds nothing; a text of one token adds to the last row only. A text that comes twice counts twice. There may be no text at all: then the table is all zeros.
+# - A token may follow itself, and a cell may grow to thousands.
+#
+# **In**: `texts`, a list of lists of whole numbers from 0 to `vocab_size` - 1; a text has up to some thousand of them, and not every number needs to occur. `vocab_size` is at least 1. **Out**: float32 $(V + 1, V)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A text of n tokens adds n to the table, not n - 1. Which of them has its context not in the text?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Put the number of the last row before a copy of the text. Then each token of the text stands behind its context: go through both side by side.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A museum counts how visitors go from room to room. Everybody comes in from the street, which has a row of its own, the first.
+#
+# ```python
+# def steps(visits, rooms):                     # visits: {"Ada": [2, 0, 2]}
+#     table = torch.zeros(1 + rooms, rooms)
+#     for path in visits.values():
+#         here = 0                              # the street
+#         for room in path:
+#             table[here, room] += 1
+#             here = room + 1                   # room r has row r + 1
+#     return table
+# ```
+#
+# `steps({"Ada": [1, 0], "Bo": [1]}, 2)` has a 2 in the row of the street and a 1 in the row of room 1.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "bigram_counts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def bigram_counts(texts: list[list[int]], vocab_size: int) -> Float[Tensor, "V+1 V"]:
+    """How often each token (column) stands after each (row); the last row is the start of a text."""
+    ### BEGIN SOLUTION
+    counts = torch.zeros(vocab_size + 1, vocab_size)
+    for text in texts:
+        for before, after in zip([vocab_size, *text], text):
+            counts[before, after] += 1
+    return counts
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "bigram_counts-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(bigram_counts)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "bigram_counts-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# What may come after *the*, and after *bank*? Divide a row by its sum and you have a language model. "the bank lends money ." then has the probability 3/4 · 2/3 · 1/4 · 1 · 1/2 = 1/16.
+
+# %% nbgrader={"grade": false, "grade_id": "look-bigram_counts", "locked": true, "schema_version": 3, "solution": false, "task": false}
+table = attempt(bigram_counts, TEXTS, len(WORDS))
+if table is not None:
+    for word in ("the", "bank", "lends"):
+        row = table[INDEX[word]]
+        print(f"{word:<6}", ", ".join(f"{after} {int(row[INDEX[after]])} of {int(row.sum())}" for after in WORDS if row[INDEX[after]]))
+    path = [len(WORDS), *(INDEX[word] for word in "the bank lends money .".split())]
+    print("the bank lends money .", math.prod(float(table[a, b] / table[a].sum()) for a, b in zip(path, path[1:])))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "kneser_ney-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Save something for what was never seen: Kneser-Ney
+#
+# - **What it is for**: one word pair that was never seen makes a whole text impossible. This cure is the best that counting has; for years no neural network was better.
+# - **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7
+# - **Needs**: exercise 1, sums over rows and columns.
+# - **Paper**: Kneser and Ney (1995); in the interpolated form of Chen and Goodman (1999), section 2.7, with one discount.
+#
+# **The idea.** `counts` is a table as in exercise 1: a row for each context, the start among them, a column for each token. Do the same step twice, for the tokens by themselves and then after each context:
+#
+# > take `discount` away from every count that is not 0, and give all that is saved to a simpler distribution.
+#
+# **Step 1, the tokens by themselves.** Not how often a token occurs, but after **how many different contexts**: let $n(v)$ be the number of rows in which column $v$ is above 0, $S$ the sum of all $n(v)$, and $K$ the number of tokens with $n(v) > 0$. The simpler distribution is the uniform one, $1 / V$. With $d$ the discount,
+#
+# $$p(v) = \frac{\max(n(v) - d, 0)}{S} + \frac{d \cdot K}{S} \cdot \frac{1}{V}$$
+#
+# **Step 2, after a context.** Here the counts themselves. Let $c(r, v)$ be the count, $T(r)$ the sum of row $r$ and $K(r)$ the number of tokens that were seen in it. The simpler distribution is $p(v)$ of step 1:
+#
+# $$p(v \mid r) = \frac{\max(c(r, v) - d, 0)}{T(r)} + \frac{d \cdot K(r)}{T(r)} \cdot p(v)$$
+#
+# **By hand**, with discount 1/2:
+#
+# | | a | b | c | z |
+# | --- | --- | --- | --- | --- |
+# | after a | 0 | 3 | 1 | 0 |
+# | after b | 2 | 0 | 2 | 0 |
+# | after z | 0 | 0 | 0 | 0 |
+# | $n$ | 1 | 1 | 2 | 0 |
+# | $p$ | 7/32 | 7/32 | 15/32 | 3/32 |
+# | after a: $p$ | 7/128 | 87/128 | 31/128 | 3/128 |
+#
+# Step 1: $S = 4$ and $K = 3$, so 3/8 is saved, and each token gets a quarter of it, 3/32. Step 2: $T = 4$ and $K = 2$, so a quarter is saved. *b* gets 2.5/4 + 7/128.
+#
+# **Rules**
+#
+# - A row without any count knows nothing: it gets $p$ of step 1. If the whole table is 0, every row is uniform, $1 / V$.
+# - A count of 0 is not discounted, it stays 0. With discount 1 a count of 1 becomes 0, and is a token that was seen all the same.
+# - The row of the start is a context like any other, also for $n(v)$. There may be any number of rows and columns, also one.
+#
+# **In**: `counts`, float32 $(C, V)$, whole numbers from 0 to a million, at most ten million in all; `discount`, a float above 0 and at most 1. **Out**: float32 $(C, V)$, whose rows sum to 1.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Add up what was taken away in a row: `discount` for each token that was seen there. Is that what you give back? Then the row sums to 1.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Both steps are one function of a table of counts and a simpler distribution; step 1 calls it with the one row `(counts > 0).sum(0)`. `keepdim=True` keeps the sums of rows in the shape in which they divide. Choose with `torch.where` what empty rows get.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Villages vote. From every party that has votes in a village, 10 votes are taken; the village gives them to the parties by their shares in the whole country. A village in which nobody voted takes the country's shares.
+#
+# ```python
+# def shares(votes, country):                             # (villages, parties), (parties,)
+#     total = votes.sum(1, keepdim=True)                  # (villages, 1)
+#     taken = votes.clamp(max=10.0)
+#     given = taken.sum(1, keepdim=True) * country
+#     return torch.where(total > 0, (votes - taken + given) / total, country)
+# ```
+#
+# `shares(torch.tensor([[30.0, 10.0], [0.0, 0.0]]), torch.tensor([0.5, 0.5]))` is 0.75 and 0.25 in the first village.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "kneser_ney", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def kneser_ney(counts: Float[Tensor, "C V"], discount: float) -> Float[Tensor, "C V"]:
+    """The probability of each token (column) after each context (row), by interpolated Kneser-Ney with one discount."""
+    ### BEGIN SOLUTION
+    contexts = (counts > 0).sum(0, keepdim=True)                                       # (1, V)
+    shares = torch.full((1, counts.shape[1]), 1 / counts.shape[1])
+    for number in (contexts, counts):
+        total = number.sum(1, keepdim=True)
+        saved = discount * (number > 0).sum(1, keepdim=True)
+        mixed = ((number - discount).clamp(min=0) + saved * shares) / total
+        shares = torch.where(total > 0, mixed, shares)
+    return shares
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "kneser_ney-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+check(kneser_ney)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "kneser_ney-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# In the four texts *bank* occurs four times, always after *the*; *money* occurs twice, after two different words. After *safe* neither was ever seen. By the plain counts *bank* should be twice as likely there.
+
+# %% nbgrader={"grade": false, "grade_id": "look-kneser_ney", "locked": true, "schema_version": 3, "solution": false, "task": false}
+table = attempt(bigram_counts, TEXTS, len(WORDS))
+smooth = None if table is None else attempt(kneser_ney, table, 0.5)
+if smooth is not None:
+    for word in ("bank", "money"):
+        print(f"{word:<6} occurs {int(table[:, INDEX[word]].sum())} times; after 'safe' it has {smooth[INDEX['safe'], INDEX[word]]:.4f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "judge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. Judge a language model
+#
+# - **What it is for**: these are the numbers by which language models are compared, and each has been published wrong, by the very slips that this exercise asks about.
+# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4
+# - **Needs**: logarithms, boolean masks.
+# - **Paper**: Jelinek et al. (1977) for perplexity; Gao et al. (2020), section 3.1, for bits per byte.
+#
+# **The idea.** A model has read a batch of texts. `log_probs` holds, at each place, the natural logarithm of the probability that it gave to the token that really came. Texts differ in length, so some places hold no token: there `mask` is False.
+#
+# Let $N$ be the number of tokens and $L$ the sum of $-\ln p$ over all of them, in all texts together. Return a dictionary of three `float`s:
+#
+# - `"nats_per_token"`: $L / N$, the loss that training prints;
+# - `"perplexity"`: $e^{L / N}$, among how many equally likely tokens the model would have to choose;
+# - `"bits_per_byte"`: $L / \ln 2$, divided by `num_bytes`, which is the length of all the texts in bytes. It is the one of the three that may be compared between models with different tokens.
+#
+# **By hand.** Two texts, with the probabilities 1/4, 1/2 and 1/8, no token. In bits that is 2 + 1 + 3 = 6. So $L = 6 \ln 2 = 4.159$ and $N = 3$: 1.386 nats per token, perplexity 4. With 12 bytes it is 0.5 bits per byte.
+#
+# **Rules**
+#
+# - Each token counts alike, whether its text is long or short. A text may have no token; in all there is at least one.
+# - What stands at a place without a token is filling, and plays no part: any number, also minus infinity or NaN.
+# - A token may have had the probability 0: its `log_probs` is minus infinity, and then all three numbers are `math.inf`. Otherwise $L / N$ is at most 80.
+#
+# **In**: `log_probs` float32 $(B, T)$, at most 0 where there are tokens; `mask` bool $(B, T)$; `num_bytes`, an `int` of at least 1. **Out**: a dictionary as above.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The mean of the means of two texts is not the mean of all their tokens. And the mean of $e^x$ is not $e$ to the mean of $x$. In which order does the statement go?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `log_probs[mask]` is a row of the tokens alone. Multiplying by the mask is another way, with a trap: what is 0 times minus infinity?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A runner's stages: minutes for each kilometre, day by day, with days of rest marked. The mean pace is over kilometres, the speed comes from the mean.
+#
+# ```python
+# def pace(minutes, ran, water):                # (days, km), (days, km), litres
+#     total = minutes[ran].sum().item()
+#     mean = total / int(ran.sum())
+#     return {"minutes_per_km": mean, "km_per_hour": 60 / mean, "hours_per_litre": total / 60 / water}
+# ```
+#
+# `pace(torch.tensor([[5.0, 7.0], [6.0, 99.0]]), torch.tensor([[True, True], [True, False]]), 3)` has 6 minutes for a kilometre, 10 km an hour, and 0.1 hours a litre.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "judge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def judge(log_probs: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"], num_bytes: int) -> dict[str, float]:
+    """Nats per token, perplexity and bits per byte of all tokens where `mask` is True."""
+    ### BEGIN SOLUTION
+    nats = -log_probs[mask].double().sum().item()
+    mean = nats / int(mask.sum())
+    return {"nats_per_token": mean, "perplexity": math.exp(mean), "bits_per_byte": nats / math.log(2) / num_bytes}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "judge-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(judge)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "judge-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Three models read "the bank lends money .": one that counts, one that counts and saves, one that throws a die. A text that nobody counted shows what the saving is for.
+
+# %% nbgrader={"grade": false, "grade_id": "look-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
+table = attempt(bigram_counts, TEXTS, len(WORDS))
+smooth = None if table is None else attempt(kneser_ney, table, 0.5)
+if smooth is not None:
+    models = {"counts": table / table.sum(1, keepdim=True), "Kneser-Ney": smooth, "a die": torch.full_like(smooth, 1 / len(WORDS))}
+    for text in ("the bank lends money .", "the river lends money ."):
+        ids = torch.tensor([INDEX[word] for word in text.split()])
+        before = torch.cat([torch.tensor([len(WORDS)]), ids[:-1]])
+        for name, shares in models.items():
+            found = attempt(judge, shares[before, ids].log()[None], torch.ones(1, len(ids), dtype=torch.bool), len(text))
+            if found is not None:
+                print(f"{text:<24} {name:<11}", ", ".join(f"{value:.2f} {key.replace('_', ' ')}" for key, value in found.items()))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-state", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. A state with gates
+#
+# Counting forgets all but the last token. A state does not have to. An LSTM carries a row of numbers from word to word, and three gates say how much of it stays, what is written and what is shown.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. One step of an LSTM
+#
+# - **What it is for**: from 1997 to 2017 this step read nearly all text that a network read. ELMo is made of it, and the gates are back in today's state-space models.
+# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
+# - **Needs**: matrix products, `sigmoid`, `tanh`.
+# - **Paper**: Hochreiter and Schmidhuber (1997), section 4; Gers, Schmidhuber and Cummins (2000), section 3, for the forget gate.
+#
+# **The idea.** One step reads the input `x` of one word for each row of a batch, with two things from the word before: `h`, what was shown, and `c`, what is kept.
+# One matrix product makes four blocks of $H$ numbers each,
+#
+# $$x\, W_x^\top + h\, W_h^\top + b,$$
+#
+# in **this order**, which is torch's:
+#
+# | block | name | squashed by | it says |
+# | --- | --- | --- | --- |
+# | 1 | $i$, write | sigmoid | how much of the content is written |
+# | 2 | $f$, keep | sigmoid | how much of the old $c$ stays |
+# | 3 | $g$, content | tanh | what might be written |
+# | 4 | $o$, show | sigmoid | how much of the new $c$ is shown |
+#
+# $$c_\text{new} = f \cdot c + i \cdot g \qquad h_\text{new} = o \cdot \tanh(c_\text{new})$$
+#
+# All products in this line are number by number. Return a dictionary with the six parts: `"i"`, `"f"`, `"g"` and `"o"` as they are after the squashing, and the new `"c"` and `"h"`.
+#
+# **By hand.** One row, $H = 1$, all weights 0, $b = (0, \ln 3, \tfrac12 \ln 3, 0)$ and $c = 1$. Then $i = 1/2$, $f = 3/4$, $g = 1/2$ and $o = 1/2$, so the new $c$ is $3/4 + 1/4 = 1$ and $h = \tfrac12 \tanh 1 = 0.381$.
+#
+# **Rules**
+#
+# - Each row of the batch is for itself.
+# - `h` may have another width $R$ than `c` has. In a textbook's LSTM $R = H$; ELMo makes $h$ narrower between two steps. Your $h_\text{new}$ is as wide as `c`.
+# - The sums in the blocks, and `c`, may be as large as a few hundred, of either sign. All six parts are finite then, gates 0 or 1 to the last digit.
+#
+# **In**: all float32: `x` $(B, D)$, `h` $(B, R)$, `c` $(B, H)$, `w_x` $(4H, D)$, `w_h` $(4H, R)$, `b` $(4H)$. **Out**: a dictionary of six float32 tensors $(B, H)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the two old things, `h` and `c`, goes through a matrix, and which is only multiplied by a gate?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `chunk(4, dim=-1)` cuts the sum into the four blocks. Make the new `c` before `h`: what is shown is a part of the *new* one. `torch.sigmoid` stays finite where `exp(x) / (1 + exp(x))` does not.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A water butt with two taps. How far each is open is decided by the weather, by one matrix; the level then follows.
+#
+# ```python
+# def butt(weather, level, w, b):                       # (B, 2), (B, 1), (2, 2), (2,)
+#     drain, fill = (weather @ w.T + b).chunk(2, dim=-1)
+#     drain, fill = drain.sigmoid(), fill.sigmoid()
+#     level = (1 - drain) * level + 10 * fill
+#     return {"drain": drain, "fill": fill, "level": level, "seen": level.clamp(max=50)}
+# ```
+#
+# With all weights 0 and a level of 8, half drains and half of 10 comes in: 9.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "lstm_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def lstm_step(x: Float[Tensor, "B D"], h: Float[Tensor, "B R"], c: Float[Tensor, "B H"], w_x: Float[Tensor, "4H D"],
+              w_h: Float[Tensor, "4H R"], b: Float[Tensor, "4H"]) -> dict[str, Float[Tensor, "B H"]]:
+    """One step of an LSTM: its gates i, f and o, its content g, and the new c and h."""
+    ### BEGIN SOLUTION
+    i, f, g, o = (x @ w_x.T + h @ w_h.T + b).chunk(4, dim=-1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    kept = f * c + i * g
+    return {"i": i, "f": f, "g": g, "o": o, "c": kept, "h": o * kept.tanh()}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "lstm_step-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(lstm_step)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# How long does a state last? With the keep gate at 0.9 and nothing written, see what is left of a 1 after ten words. And with 0.99?
+
+# %% nbgrader={"grade": false, "grade_id": "look-lstm_step", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for gate in (0.5, 0.9, 0.99):
+    b = torch.tensor([0.0, math.log(gate / (1 - gate)), 0.0, 0.0])
+    kept = torch.ones(1, 1)
+    for _ in range(10):
+        step = attempt(lstm_step, torch.zeros(1, 1), torch.zeros(1, 1), kept, torch.zeros(4, 1), torch.zeros(4, 1), b)
+        if step is None:
+            break
+        kept = step["c"]
+    else:
+        print(f"keep {gate}: {kept.item():.3f} of 1 are left after ten words")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Find the one wrong line: the reader from the right
+#
+# - **What it is for**: in "the bank of the river" the clue stands to the right of *bank*. So a second reader begins at the end. In a batch of ragged texts the end is not where the tensor ends, and that is where programs go wrong without a sound.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 (1 for the line, 4 for the function)
+# - **Needs**: `flip`, masks.
+# - **Paper**: Peters et al. (2018), section 3.1.
+#
+# **The idea.** `step(inputs, state)` is somebody's reader: from the vectors of one word for some rows of a batch, $(n, D)$, and their states, $(n, H)$, it gives their next states, $(n, H)$. `read_backward` reads each text from its last word to its first, and returns at every place the state after that word was read.
+#
+# `mask` says where words are. Everywhere else is filling, which may stand behind a text, before it or inside it. The rules for filling:
+#
+# - The state is **handed on unchanged** across it: the next word to the left is read with the state that the last word to the right left behind. The first word that is read of a row meets the row of `start`, which need not be zeros.
+# - The output there is zeros.
+#
+# The function below runs without complaint, and **exactly one** of its seven numbered lines is wrong: to change that one alone repairs it.
+#
+# ```python
+# def read_backward(step, x, mask, start):                      # (B, T, D), (B, T), (B, H)
+#     x, here = x.flip(1), mask.flip(1).unsqueeze(-1)           # line 1   (B, T, D), (B, T, 1)
+#     state, shown = start, []                                  # line 2   (B, H)
+#     for place in range(x.shape[1]):                           # line 3
+#         new = step(x[:, place], state)                        # line 4   (B, H)
+#         state = new * here[:, place]                          # line 5   (B, H)
+#         shown.append(state * here[:, place])                  # line 6   (B, H)
+#     return torch.stack(shown, dim=1).flip(1)                  # line 7   (B, T, H)
+# ```
+#
+# **By hand.** Let $D = H = 1$ and the new state be half the old one plus the word. The text is 4, 2 and one place of filling, the start is 8. From the right: filling, the state stays 8; then 2 gives 8/2 + 2 = 6; then 4 gives 6/2 + 4 = 7. So the output is 7, 6, 0. Follow the code with that and a pencil.
+#
+# **What to do.** Four points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+#
+# **In**: `step`, a function as above, for any number of rows from 1 on; it returns something new, keeps nothing between calls, and may be asked for filling too, where its answer is finite and means nothing. `x` float32 $(B, T, D)$, finite, anything in the filling; `mask` bool $(B, T)$; `start` float32 $(B, H)$. A row may be all filling: its output is zeros. **Out**: float32 $(B, T, H)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Rows without filling come out right. So the wrong line is one that matters only where a place holds no word.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Trace the case by hand through lines 1 to 7 and write down `state` after each round. Which is the first line after which it differs from what the statement promises?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A thermometer is read each hour. When it is broken, the display keeps the last number; the log gets a 0.
+#
+# ```python
+# def display(degrees, works, last):                   # (hours,), (hours,), a number
+#     log = []
+#     for degree, good in zip(degrees, works):
+#         last = torch.where(good, degree, last)       # the old number where it is broken
+#         log.append(torch.where(good, last, torch.tensor(0.0)))
+#     return torch.stack(log), last
+# ```
+#
+# For the hours 20, broken, 22 the log is 20, 0, 22, and in the broken hour the display shows 20.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "read_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def wrong_line() -> int:
+    """The number, 1 to 7, of the line that is wrong."""
+    ### BEGIN SOLUTION
+    return 5
+    ### END SOLUTION
+
+
+def read_backward(step: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"],
+                  start: Float[Tensor, "B H"]) -> Float[Tensor, "B T H"]:
+    """The function of the statement, with the wrong line repaired."""
+    ### BEGIN SOLUTION
+    x, here = x.flip(1), mask.flip(1).unsqueeze(-1)           # (B, T, D), (B, T, 1)
+    state, shown = start, []                                  # (B, H)
+    for place in range(x.shape[1]):
+        new = step(x[:, place], state)                        # (B, H)
+        state = torch.where(here[:, place], new, state)       # (B, H)
+        shown.append(state * here[:, place])                  # (B, H)
+    return torch.stack(shown, dim=1).flip(1)                  # (B, T, H)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "read_backward-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(read_backward)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One text, alone and beside a longer one. A right reader gives it the same numbers both times.
+
+# %% nbgrader={"grade": false, "grade_id": "look-read_backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def halve_and_add(inputs, state):
+    return state / 2 + inputs
+
+
+alone = attempt(read_backward, halve_and_add, torch.tensor([[[4.0], [2.0]]]), torch.tensor([[True, True]]), torch.tensor([[8.0]]))
+beside = attempt(read_backward, halve_and_add, torch.tensor([[[4.0], [2.0], [0.0], [0.0]], [[1.0], [1.0], [1.0], [1.0]]]),
+                 torch.tensor([[True, True, False, False], [True] * 4]), torch.tensor([[8.0], [8.0]]))
+if alone is not None and beside is not None:
+    print("alone: ", alone[0, :, 0].tolist())
+    print("beside:", beside[0, :, 0].tolist())
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-elmo", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Two readers, all layers
+#
+# ELMo puts three parts together: a vector for each word from its letters, a stack of LSTMs in each direction, and a weighted sum of all layers. It is trained to say the next word and the one before.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. A word's vector from its letters
+#
+# - **What it is for**: a table has no row for *unbanked*. Filters that look for letter patterns give every word a vector, also one that was never seen.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
+# - **Needs**: slices, sums over axes.
+# - **Paper**: Kim et al. (2016), section 2.2 (their tanh is a ReLU in ELMo: Peters et al. 2018, section 3.4).
+#
+# **The idea.** A word is a table with a row of $D$ numbers for each of its $W$ letters. A *filter* is a small table of $K$ rows: a pattern of $K$ neighbouring letters. Lay it on the word at each place where all of it fits, $W - K + 1$ places, multiply number by number and add up: a score for each place. The word's number for this filter is
+#
+# > the largest of its scores, plus the filter's bias, and 0 if that is below 0.
+#
+# **By hand.** Let $D = 1$ and a word have the letters 2, 1, 3, 0. The filter (1, -1) with bias 0.5 scores 2 - 1 = 1, then 1 - 3 = -2, then 3 - 0 = 3. The largest is 3, so the answer is 3.5. The filter (-1, -1) with bias 1 scores -3, -4, -3: -3 + 1 is below 0, so its answer is 0.
+#
+# **Rules**
+#
+# - Row 1 of a filter meets the earlier letter: nothing is turned round. Nothing is added before or behind the word.
+# - A filter may be as long as the word; then it has one place. It may have one row.
+# - Where the same largest score stands at several places it counts once.
+# - Each filter is for itself, with its own bias.
+#
+# **In**: all float32: `letters` $(W, D)$, `filters` $(F, K, D)$ with $K$ at most $W$, `bias` $(F)$. **Out**: float32 $(F)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# For one filter and one place it is a product of two tables of the same shape and a sum. How many places has a filter of width 2 in a word of 4 letters?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `letters[place:place + K]` is $(K, D)$ and multiplies with all filters at once, $(F, K, D)$. Sum over the last two axes, stack the places, take the largest over them. Then bias, then ReLU.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The rainiest stretch of `days` days in a year, for each town, in units above what is usual there:
+#
+# ```python
+# def rainiest(rain, usual, days):                      # (365, towns), (towns,)
+#     stretches = [rain[first:first + days].sum(0) for first in range(len(rain) - days + 1)]
+#     return (torch.stack(stretches).amax(0) - usual).clamp(min=0)
+# ```
+#
+# For the rain 1, 4, 2 of one town, stretches of two days and 5 as usual, it is 6 - 5 = 1.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "letter_patterns", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def letter_patterns(letters: Float[Tensor, "W D"], filters: Float[Tensor, "F K D"],
+                    bias: Float[Tensor, "F"]) -> Float[Tensor, "F"]:
+    """For each filter its largest score over the places of the word, plus its bias, and at least 0."""
+    ### BEGIN SOLUTION
+    width = filters.shape[1]
+    scores = [(letters[place:place + width] * filters).sum((1, 2)) for place in range(len(letters) - width + 1)]
+    return (torch.stack(scores).amax(0) + bias).relu()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "letter_patterns-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(letter_patterns)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Three filters that look for *ban*, for *ing* and for a *k*. A word that no table knows still says what it is made of.
+
+# %% nbgrader={"grade": false, "grade_id": "look-letter_patterns", "locked": true, "schema_version": 3, "solution": false, "task": false}
+letters = torch.eye(26)
+
+
+def spelled(word):
+    return letters[[ord(letter) - ord("a") for letter in word]]
+
+
+for pattern in ("ban", "ing", "k"):
+    found = {word: attempt(letter_patterns, spelled(word), spelled(pattern)[None], torch.tensor([1.0 - len(pattern)]))
+             for word in ("bank", "banking", "unbanked", "lending")}
+    if None not in found.values():
+        print(f"{pattern:<4}", ", ".join(f"{word} {value.item():g}" for word, value in found.items()))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "mix_layers-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Mix the layers
+#
+# - **What it is for**: the lower layers of a reader know more of grammar, the upper ones more of sense. A task that uses ELMo learns how much it wants of each.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
+# - **Needs**: softmax, sums over an axis.
+# - **Paper**: Peters et al. (2018), equation 1.
+#
+# **The idea.** A text has a vector at each of $T$ places in each of $L$ layers. The task has a weight for each layer and one number $\gamma$. The weights go through a softmax, which makes shares of them:
+#
+# $$s_j = \frac{e^{w_j}}{\sum_k e^{w_k}} \qquad \text{mix}_t = \gamma \sum_j s_j\, h_{j,t}$$
+#
+# **By hand.** Weights $(0, \ln 2, 0)$ give the shares 1/4, 1/2, 1/4. Layers with 4, 2 and 0 at some place mix to 1 + 1 + 0 = 2; with $\gamma = 3$ it is 6.
+#
+# **Rules**
+#
+# - The same shares hold at every place. Nothing is normalised but the weights.
+# - Equal weights, whatever they are, give the mean of the layers; one layer alone has the share 1.
+# - Weights may be as large as a few hundred, of either sign: the shares are finite all the same. $\gamma$ may be any number, also 0 or negative.
+#
+# **In**: `layers` float32 $(L, T, C)$, `weights` float32 $(L)$, `gamma` a float. **Out**: float32 $(T, C)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Over which axis of `layers` do the shares go, and over which axis of `weights` does the softmax?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Give the shares two axes of length 1, so that they multiply layer by layer, then sum over the layers. Where does $\gamma$ stand: inside the softmax or outside?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Three cooks score each dish of each day. Their trust is 2, 1 and 1; trust becomes shares by division, and the host adds a tenth for every dish.
+#
+# ```python
+# def verdict(scores, trust, factor=1.1):              # (cooks, days, dishes), (cooks,)
+#     shares = trust / trust.sum()
+#     return factor * torch.einsum("k,kdp->dp", shares, scores)
+# ```
+#
+# For the scores 4, 8 and 0 of one dish it is 1.1 · (2 + 2 + 0) = 4.4.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "mix_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mix_layers(layers: Float[Tensor, "L T C"], weights: Float[Tensor, "L"], gamma: float) -> Float[Tensor, "T C"]:
+    """The layers as one, by the softmax of the weights, times gamma."""
+    ### BEGIN SOLUTION
+    return gamma * (weights.softmax(0)[:, None, None] * layers).sum(0)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "mix_layers-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(mix_layers)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "mix_layers-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A weight that grows: at which one does the second layer have nine tenths?
+
+# %% nbgrader={"grade": false, "grade_id": "look-mix_layers", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for weight in (0.0, 1.0, 2.0, 3.0):
+    mixed = attempt(mix_layers, torch.tensor([[[0.0]], [[1.0]], [[0.0]]]), torch.tensor([0.0, weight, 0.0]), 1.0)
+    if mixed is not None:
+        print(f"weight {weight:g}: the second layer has the share {mixed.item():.3f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Two targets for every word
+#
+# - **What it is for**: ELMo is trained by two questions at once, which word comes next and which came before. A target in the wrong column trains a model that copies its input, with a splendid loss.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: slices, masks.
+# - **Paper**: Peters et al. (2018), section 3.1.
+#
+# **The idea.** `ids` holds texts, one a row, with filling behind the shorter ones; `mask` is True where a word stands. The reader from the left is asked at each word for the next one, the reader from the right for the one before. Where there is nothing to ask, the target is -100, the number that torch's cross-entropy leaves out.
+#
+# Return a dictionary with `"ahead"`, at each place the id of the word one place to the right, and `"behind"`, at each place the id of the word one place to the left.
+#
+# **By hand.** The texts 5, 7, 9 and 4, 6 with one place of filling:
+#
+# | | text 1 | text 2 |
+# | --- | --- | --- |
+# | ids | 5, 7, 9 | 4, 6, 0 |
+# | ahead | 7, 9, -100 | 6, -100, -100 |
+# | behind | -100, 5, 7 | -100, 4, -100 |
+#
+# **Rules**
+#
+# - A target is a word of the text: the filling is nobody's target, and a place of the filling has no target, in either direction. So the first word of a text has nothing behind it, and the last nothing ahead.
+# - What stands in the filling is any whole number, also one that is a word elsewhere. Id 0 is a word like any other.
+# - A text may have one word, or none: then it has only -100. There may be one column.
+#
+# **In**: `ids` int64 $(B, T)$, `mask` bool $(B, T)$, whose rows are True for the words and then False to the end. **Out**: a dictionary of two int64 tensors $(B, T)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# In the example, which row of the table has a 6 that would have been wrong without the mask?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Start with two tensors full of -100. Write `ids[:, 1:]` into the right columns of one and `ids[:, :-1]` into those of the other, and only where *both* neighbours are words. `roll` brings the last column round to the first.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Houses of a street, some not built yet. For each house, how much higher its right neighbour is; None is written as NaN.
+#
+# ```python
+# def climbs(heights, built):                                   # (streets, houses) both
+#     answer = torch.full_like(heights, torch.nan)
+#     both = built[:, :-1] & built[:, 1:]
+#     answer[:, :-1] = torch.where(both, heights[:, 1:] - heights[:, :-1], torch.nan)
+#     return answer
+# ```
+#
+# For the heights 3, 5, 4 of a street whose third house is missing it is 2, NaN, NaN.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "both_targets", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def both_targets(ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> dict[str, Int[Tensor, "B T"]]:
+    """The word after each word and the word before it; -100 where there is none."""
+    ### BEGIN SOLUTION
+    both = mask[:, :-1] & mask[:, 1:]                         # (B, T - 1)
+    none = torch.full((len(ids), 1), -100)
+    ahead = torch.where(both, ids[:, 1:], -100)
+    behind = torch.where(both, ids[:, :-1], -100)
+    return {"ahead": torch.cat([ahead, none], 1), "behind": torch.cat([none, behind], 1)}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "both_targets-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(both_targets)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One of the two course sentences, with what each reader is asked at each word.
+
+# %% nbgrader={"grade": false, "grade_id": "look-both_targets", "locked": true, "schema_version": 3, "solution": false, "task": false}
+words = "the bank lends money .".split()
+targets = attempt(both_targets, torch.tensor([[INDEX[word] for word in words]]), torch.ones(1, len(words), dtype=torch.bool))
+if targets is not None:
+    for place, word in enumerate(words):
+        asked = [WORDS[row[place]] if row[place] >= 0 else "-" for row in (targets["behind"][0].tolist(), targets["ahead"][0].tolist())]
+        print(f"{word:<6} from the right: {asked[0]:<6} from the left: {asked[1]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-seen", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Who has seen what
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Write the test: nobody looks ahead
+#
+# - **What it is for**: a language model that sees the word it is asked for trains to a loss near 0 and can write nothing. No program crashes. This test is run on causal models to this day.
+# - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
+# - **Needs**: `assert`, `torch.allclose`, what a change of one word may change.
+# - **Paper**: Peters et al. (2018), section 3.1, for readers that are kept apart.
+#
+# **The idea.** Now you are the one who checks. Somebody hands you `implementation`, which claims to be a reader from the left: from `ids` $(B, T)$ it gives logits $(B, T, V)$, and those at place $t$ of a row depend on nothing but the words 0 to $t$ **of that row**.
+# Write a test that stays silent when that is so and fails an `assert` when it is not.
+#
+# Your test is run on three right implementations and on eight wrong ones, several times and in any order. You don't see their code. The wrong ones come in four kinds, two of each, and a kind earns its points when your test stops both and lets all three right ones pass:
+#
+# - the *next* word is seen, at every place that has one, strongly or weakly (1 point);
+# - a *far* word is seen: the one three places on, or the last of the text (1.5 points);
+# - a word ahead is seen at *some* places only, or in some of the logits only (1.5 points);
+# - another *row* of the batch is seen: all of them, or the one above (1 point).
+#
+# A test that complains about a right implementation earns nothing: everybody would switch it off.
+#
+# **By hand.** Words 1, 2, 3. Change the last to 4: at places 0 and 1 all logits must stay as they were. At place 2 they may change. Is that enough? A reader who sees only the *second* word too early passes.
+#
+# **Mind**
+#
+# - The ids are whole numbers from 0 to `VOCAB` - 1; $V$ is `VOCAB` too. Every $B$ from 1 to 8 and $T$ from 1 to 12 is allowed. A right implementation may refuse anything else.
+# - A right one need not be good: one that looks at the word at $t$ alone is right, and so is one that never heard of the order of words. What it makes of the words up to $t$ is not yours to judge.
+# - Asked twice, it may differ in the last digits, as matrix products do with the size of a batch: compare with a tolerance of about 0.0001. A wrong one moves by more than 0.01 wherever it sees a word that it should not, whichever word is put in its place.
+# - A wrong one shows what it is in any two rows of eight words. It also has the right shape and dtype (float32), and all its numbers are finite. What it returns has no gradient.
+# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
+# - Call it some hundred times at most: one run of your test may take five seconds. Words may be drawn by chance, if your verdict never hangs on the draw.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# For each of the four kinds: which word would you change, and where would you look? A test that changes one word at one place looks through one keyhole.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Two rows of eight words. For every row and every place: change that word in a copy, ask again, and compare all logits of all rows, but for those of the same row from that place on. There nothing is promised.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A test for a function that gives the running sums of each row. An entry must not depend on what comes later.
+#
+# ```python
+# def test_running(candidate):
+#     numbers = torch.tensor([[1.0, 2.0, 3.0]])
+#     before = candidate(numbers)
+#     for place in range(3):
+#         other = numbers.clone()                       # the argument of the call before stays as it was
+#         other[0, place] += 5.0
+#         assert torch.allclose(candidate(other)[:, :place], before[:, :place], atol=1e-4), f"number {place} is seen early"
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "setup-vocab", "locked": true, "schema_version": 3, "solution": false, "task": false}
+VOCAB = 11        # words, numbered from 0, in exercise 9
+
+# %% nbgrader={"grade": false, "grade_id": "test_no_peeking", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def test_no_peeking(implementation: Callable[[Int[Tensor, "B T"]], Float[Tensor, "B T V"]]) -> None:
+    """Fail an assert if logits of `implementation(ids)` depend on a later word or on another row."""
+    ### BEGIN SOLUTION
+    ids = torch.arange(16).reshape(2, 8) * 3 % VOCAB
+    before = implementation(ids)
+    for row in range(2):
+        for place in range(8):
+            other = ids.clone()
+            other[row, place] = (other[row, place] + 1) % VOCAB
+            after = implementation(other)
+            after[row, place:] = before[row, place:]          # what may change is taken as it was
+            assert torch.allclose(after, before, atol=1e-4), f"word {place} of row {row} is seen where it must not be"
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_no_peeking-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(test_no_peeking)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two models for your test: a row of counts from exercise 1, read as a model, and one that reads from both sides.
+
+# %% nbgrader={"grade": false, "grade_id": "look-test_no_peeking", "locked": true, "schema_version": 3, "solution": false, "task": false}
+table = attempt(bigram_counts, [[1, 2, 3, 1, 4, 1], [5, 1, 2]], VOCAB)
+if table is not None:
+    def counting(ids):
+        return table[ids]
+
+    def both_sides(ids):
+        return table[ids] + table[ids.roll(-1, 1)]
+
+    for name, model in (("counting", counting), ("both sides", both_sides)):
+        try:
+            attempt(test_no_peeking, model)
+            print(f"{name}: your test stays silent")
+        except AssertionError as complaint:
+            print(f"{name}: your test complains: {complaint}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "deeply-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Is ELMo deeply bidirectional?
+#
+# - **What it is for**: "bidirectional" is said of ELMo, of BERT and of an LSTM with a switch, and means three things. Chapter 5 stands on the difference.
+# - **Difficulty** 3 of 5 · **Time** 13 minutes · **Points** 4, given by a person who reads it
+# - **Needs**: exercises 5 to 9.
+# - **Paper**: Peters et al. (2018), section 3.1; Devlin et al. (2019), section 1.
+#
+# **The question.** Somebody writes: "ELMo is deeply bidirectional: in each of its layers, the vector of *bank* knows the words on both sides."
+# In about 120 words: what is true in it, what is wrong, what can such a model not do for that reason, and why did its makers not simply let the two readers see each other's layers while they learned to predict words?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Take the upper half of the top layer's numbers, those of the reader from the left. Which words of "the bank of the river" can change them?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Say where the two directions meet, and where not. Then find a case in which the left words leave two senses possible and the right words leave two, and only both together leave one. Last, recall what exercise 9 stops.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *Two translators work on one book, so they discuss every sentence.* They do work on one book. But each translated half of it alone, and the halves were bound together at the end. A pun whose first half stands in chapter 1 and whose second half stands in chapter 40 neither of them could see, however good each was.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "deeply", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; all of it takes a minute or two.
+#
+# Your `bigram_counts` goes through 95 % of the King James Bible, 1.3 million tokens of a vocabulary of 1,024. Your `kneser_ney` makes a language model of the table, and your `judge` says how good it is on the other 5 %.
+# Beside it stands the course's `KneserNey`, and the number that its record keeps.
+
+# %% nbgrader={"grade": false, "grade_id": "real-ngrams", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import json
+import time
+from itertools import pairwise
+
+from autograder.authoring.catalogue import ROOT
+from course.demo import ready
+from reference_impl.corpora import load
+from reference_impl.corpora.small_models import tokenizer
+
+
+def in_two(text: str) -> tuple[str, str]:
+    """What is counted, and what is held out: of a hundred equal pieces, cut at lines, every twentieth."""
+    size = -(-len(text) // 100)
+    cuts = [0, *(text.find("\n", place) + 1 or len(text) for place in range(size, len(text), size)), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(cuts)]
+    return ("".join(piece for i, piece in enumerate(pieces) if i % 20 != 10),
+            "".join(piece for i, piece in enumerate(pieces) if i % 20 == 10))
+
+
+def bible_judged(text: str) -> dict[str, float]:
+    """What your three functions say of a text: counted in one part, judged on the other."""
+    bpe, started = tokenizer("ngram_kjv"), time.perf_counter()
+    (tokens, _), (held, held_out) = ((bpe.encode(part), part) for part in in_two(text))
+    print(f"{len(tokens):,} tokens to count and {len(held):,} held out, cut in {time.perf_counter() - started:.0f} s")
+    started = time.perf_counter()
+    counts = bigram_counts([tokens], len(bpe.vocabulary))
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    shares = kneser_ney(counts, once / (once + 2 * twice))                 # the usual estimate of the discount
+    before, after = torch.tensor([len(bpe.vocabulary), *held[:-1]]), torch.tensor(held)
+    found = judge(shares[before, after].log()[None], torch.ones(1, len(held), dtype=torch.bool), len(held_out.encode()))
+    print(f"{int((counts > 0).sum()):,} kinds of pairs, counted and judged in {time.perf_counter() - started:.0f} s")
+    return found
+
+# %% nbgrader={"grade": false, "grade_id": "real-ngrams-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(bigram_counts, kneser_ney, judge, needs=["kjv"]):
+    yours = bible_judged(load("kjv"))
+    record = json.loads((ROOT / "bench" / "results" / "trained_ngrams.json").read_text(encoding="utf-8"))["bits_per_byte"]
+    print(f"your pairs:              {yours['bits_per_byte']:.4f} bits a byte, perplexity {yours['perplexity']:.1f}")
+    print(f"the course's pairs:      {record['pairs alone']:.4f}")
+    print(f"the course's, order 3:   {record['nothing cut']:.4f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two numbers that agree to the fourth digit: your lines are the model. The third one has two tokens of context in place of one.
+# More context helps, and soon there is too little text: most runs of four tokens were never seen. That is why the next chapters stop counting.
