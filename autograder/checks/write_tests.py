@@ -23,7 +23,7 @@ GETS_THROUGH = "Your test accepted a wrong implementation."
 
 def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,
                    cause: str, probes: Mapping[str, Callable] | None = None,
-                   mistaken: Mapping[str, Callable] | None = None) -> None:
+                   mistaken: Mapping[str, Callable] | None = None, poor: Mapping[str, Callable] | None = None) -> None:
     """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
 
     Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says anything. Another
@@ -34,6 +34,7 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
 
     probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
     the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
+    poor: right functions that differ from the others in more than digits, each with what a test asks that rejects it alone.
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
     order = torch.randperm(len(shown), generator=rng).tolist()
@@ -43,7 +44,7 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
         raise CheckFailed(NEVER)
     rejected = [complaint for _, is_right, _, complaint in verdicts if is_right and complaint]
     if rejected:
-        raise CheckFailed(f"{REJECTS} {_why(test, right, wrong, mistaken or {})}".strip(), rejected[0])
+        raise CheckFailed(f"{REJECTS} {_why(test, right, wrong, mistaken or {}, poor or {})}".strip(), rejected[0])
     if any(not is_right and not complaint for _, is_right, _, complaint in verdicts):
         lets = next((sentence for sentence, probe in (probes or {}).items() if not _verdict(test, probe)[1]), "")
         raise CheckFailed(lets or cause, GETS_THROUGH)
@@ -71,10 +72,11 @@ def _verdict(test: Callable, function: Callable) -> tuple[bool, str]:
     return bool(called), "it returned False" if value is False else ""
 
 
-def _why(test: Callable, right: list[Callable], wrong: list[Callable], mistaken: Mapping[str, Callable]) -> str:
+def _why(test: Callable, right: list[Callable], wrong: list[Callable], mistaken: Mapping[str, Callable],
+         poor: Mapping[str, Callable]) -> str:
     """What is known of a test that rejects a right function."""
     accepts = lambda function: not _verdict(test, function)[1]
-    if any(map(accepts, right)):
-        return ONE_OF_TWO
+    if any(accepts(function) for function in right if function not in poor.values()):
+        return next((sentence for sentence, function in poor.items() if not accepts(function)), ONE_OF_TWO)
     found = next((sentence for sentence, function in mistaken.items() if accepts(function)), "")
     return found or ("" if any(map(accepts, wrong)) else EVERY)

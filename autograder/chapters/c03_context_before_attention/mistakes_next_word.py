@@ -161,7 +161,7 @@ def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: torch.full((len(c), 1), float(c.shape[1])))
 
 
-@mistake(KNESER, "plain-unigram", caught_by="continuation", loses=5,
+@mistake(KNESER, "plain-unigram", caught_by="continuation", loses=4,
          misconception="In step 1 you count how often a token occurs. Count after how many different contexts: the rows above 0.")
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: c.sum(0, keepdim=True))
@@ -235,13 +235,13 @@ def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: (c.sum(1, keepdim=True) > 0).float())
 
 
-@mistake(KNESER, "start-is-no-context", caught_by="continuation", loses=5,
+@mistake(KNESER, "start-is-no-context", caught_by="continuation", loses=4,
          misconception="You leave the last row out of n. The start is a context like any other.")
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: (c[:-1] > 0).sum(0, keepdim=True).float())
 
 
-@mistake(KNESER, "counts-above-one", caught_by="continuation", loses=5,
+@mistake(KNESER, "counts-above-one", caught_by="continuation", loses=4,
          misconception="You count contexts after which a token was seen more than once. Once is enough.")
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: (c > 1).sum(0, keepdim=True).float())

@@ -17,7 +17,7 @@ def _same(one, other, atol=1e-4):
     return torch.allclose(one, other, atol=atol)
 
 
-@mistake(WRITE, "only-the-last-word", caught_by="far", loses=3,
+@mistake(WRITE, "only-the-last-word", caught_by="far", loses=4,
          misconception="Only the last word is changed, and only the place before it is looked at.")
 def _(implementation):
     before, after = implementation(IDS), implementation(_changed(_changed(IDS, 0, 7), 1, 7))
@@ -39,7 +39,7 @@ def _(implementation):
         assert _same(before[:, :place], implementation(_changed(IDS[:1], 0, place))[:, :place])
 
 
-@mistake(WRITE, "only-the-place-before", caught_by="far", loses=2.5,
+@mistake(WRITE, "only-the-place-before", caught_by="far", loses=1.5,
          misconception="Every word is changed in turn, but only the place just before it is looked at.")
 def _(implementation):
     before = implementation(IDS)

@@ -86,7 +86,7 @@ def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best + bias).abs())
 
 
-@mistake(LETTERS, "turned-round", caught_by="one-place", loses=3,
+@mistake(LETTERS, "turned-round", caught_by="one-place", loses=5,
          misconception="You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets the earlier letter.")
 def _(letters, filters, bias):
     return _patterns(letters, filters.flip(1), bias)
@@ -291,7 +291,7 @@ def _(ids, mask):
     return {"ahead": torch.cat([right["ahead"][:, 1:], none], 1), "behind": torch.cat([none, right["behind"][:, :-1]], 1)}
 
 
-@mistake(TARGETS, "turned-round", caught_by="behind", loses=2.5,
+@mistake(TARGETS, "turned-round", caught_by="behind", loses=3,
          misconception="`behind` is the row read backwards. It is the word to the left of each place.")
 def _(ids, mask):
     right = _neighbours(ids, mask)

@@ -46,6 +46,13 @@ def own_word(ids: Tensor) -> Tensor:
     return WORDS[ids] * 2
 
 
+def unlikely(logits: Tensor, columns: slice) -> Tensor:
+    """Some of the logits so low that no largest logit is among them: who compares the likeliest words sees nothing there."""
+    lowered = torch.zeros(VOCAB)
+    lowered[columns] = 9.0
+    return logits - lowered
+
+
 def leaks(place: Callable[[int, int], int | None], strength: float = 1.0, columns: slice = slice(None)) -> Reader:
     """A reader that sees at t the word at `place(t, T)` too, where that is not None, in some columns of the logits."""
     def reader(ids: Tensor) -> Tensor:
@@ -54,7 +61,7 @@ def leaks(place: Callable[[int, int], int | None], strength: float = 1.0, column
             seen = place(t, length)
             if seen is not None and t < seen < length:
                 logits[:, t, columns] += strength * SEEN[ids[:, seen]][:, columns]
-        return logits
+        return logits if columns == slice(None) else unlikely(logits, columns)
     return reader
 
 
@@ -96,6 +103,10 @@ def deaf(ids: Tensor) -> Tensor:
 
 
 RIGHT: list[Reader] = [mean_so_far, fading, own_word]
+# What a test asks for that accepts one right reader and rejects this one.
+POOR: dict[str, Reader] = {
+    "It rejects a reader that looks at its own word alone, which is right: what a reader makes of the words before is not asked.": own_word,
+}
 WRONG: dict[str, list[Reader]] = {
     "next": [leaks(lambda t, length: t + 1), leaks(lambda t, length: t + 1, 0.06)],
     "far": [leaks(lambda t, length: t + 3), leaks(lambda t, length: length - 1 if t < length - 3 else None)],

@@ -1,18 +1,19 @@
 """Checks of chapter 3, parts 4 and 5: a test for readers that look ahead, and the short answer."""
 import torch
 
-from autograder.chapters.c03_context_before_attention.reader_candidates import MISTAKEN, PROBES, RIGHT, WRONG
+from autograder.chapters.c03_context_before_attention.reader_candidates import MISTAKEN, POOR, PROBES, RIGHT, WRONG
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.protocol import Sample, exercise, expect_catches, short_answer
 
-PAGE = "03-context-before-attention/two-sides"
+PAGE = "03-context-before-attention/index"
 
 writing_a_test = exercise("03.test_no_peeking", function="test_no_peeking", points=5, kind="write-test", see=PAGE, withhold=MODELS)
 
 
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     """Show the student's test the right readers and both wrong ones of a kind."""
-    expect_catches(student.test_no_peeking, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN)
+    expect_catches(student.test_no_peeking, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN,
+                   poor=POOR)
 
 
 @writing_a_test.stage("next", points=1)

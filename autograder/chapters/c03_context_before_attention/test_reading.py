@@ -5,7 +5,7 @@ from autograder.chapters.c03_context_before_attention.withholding import CELLS, 
 from autograder.checks.draws import normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/lstm"
+PAGE = "03-context-before-attention/index"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
@@ -47,7 +47,7 @@ def by_biases(rng: torch.Generator, size: int, c: torch.Tensor, content: bool = 
 def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
     for size in (1, whole(rng, 2, 5)):
         ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2, content=False), "fgc", {
-            "f": "The second block, through a sigmoid, is the keep gate f.",
+            "f": "The second block, through a sigmoid and with nothing added, is the keep gate f.",
             "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
             "c": "With nothing to write, the new c is f times the old c, number by number."})
 
@@ -85,6 +85,9 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
         ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")
         ask_step(student, (torch.zeros(1, inward), *silent[1:]), "ifgo", f"{rule} Here x is 0, and the h of the word before is not.")
         ask_step(student, silent, "ifgoch", rule)
+    wide = full_step(rng, 1, 3, 2, 2)
+    wide[-1][:] = torch.tensor([8.0, -9.0]).repeat(4)
+    ask_step(student, wide, "ifgoch", f"{rule} No sum is cut.")
 
 
 @lstm_step.stage("batch", points=0.5, after="sources", at_most=0.5)

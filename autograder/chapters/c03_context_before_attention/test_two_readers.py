@@ -5,7 +5,7 @@ from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.draws import counts, distinct, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/elmo"
+PAGE = "03-context-before-attention/index"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=PAGE, withhold=MODELS)
@@ -29,7 +29,7 @@ def positive(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor)
     return (uniform(rng, 0.5, 2.0, len(filters)) - scores_of(letters, filters).amax(1).float()).float()
 
 
-def above(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+def above(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
     """The filters, turned round where their largest score is not above 0."""
     sign = torch.where(scores_of(letters, filters).amax(1) > 0, 1.0, -1.0).float()
     return filters * sign[:, None, None]
@@ -39,9 +39,11 @@ def above(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor) ->
 def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
     for width, dim, number in ((1, 1, 1), (2, 1, 2), (3, 3, 3), (whole(rng, 3, 5), 2, whole(rng, 3, 5)), (2, 4, 1)):
         letters = normal(rng, width, dim)
-        filters = above(rng, letters, normal(rng, number, width, dim))
+        filters = above(letters, normal(rng, number, width, dim))
         ask_patterns(student, letters, filters, torch.zeros(number),
                      "In its only place a filter's score is the sum of the products, number by number: row 1 of the filter meets letter 1.")
+    ask_patterns(student, torch.ones(2, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2),
+                 "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind the word.")
 
 
 @letter_patterns.stage("maximum", points=1.5)
@@ -49,11 +51,12 @@ def test_the_largest_of_all_places_counts(student, rng):
     rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
     for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5)):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
-        ask_patterns(student, letters, above(rng, letters, filters), torch.zeros(number), rule)
+        ask_patterns(student, letters, above(letters, filters), torch.zeros(number), rule)
     for place in (0, 3, whole(rng, 1, 2)):                      # places 0 to 3
         letters, pattern = uniform(rng, -0.2, 0.2, 5, 2), uniform(rng, 1, 2, 2, 2)
         letters[place:place + 2] += pattern
         ask_patterns(student, letters, pattern[None], torch.zeros(1), rule)
+    ask_patterns(student, torch.ones(3, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2), rule)
     twice = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
     ask_patterns(student, twice, torch.tensor([[[3.0], [1.0]]]), torch.zeros(1), "The same largest score at two places counts once.")
 
@@ -65,6 +68,8 @@ def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
     ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
+    letters, filters = uniform(rng, 1, 2, 4, 2), -uniform(rng, 1, 2, 3, 2, 2)          # all scores are below 0
+    ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
 
 
 @letter_patterns.stage("zero", points=1.5)
@@ -79,7 +84,8 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
                      "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
                      "would find zeros, and no score is cut before the bias is there.")
     letters, filters = 300 * normal(rng, 6, 3), normal(rng, 3, 2, 3) / 50
-    ask_patterns(student, letters, above(rng, letters, filters), torch.zeros(3), "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
+    ask_patterns(student, letters, above(letters, filters), torch.zeros(3),
+                 "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
 
 
 mix_layers = exercise("03.mix_layers", function="mix_layers", points=4, see=PAGE, withhold=MODELS)
