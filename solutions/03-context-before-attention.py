@@ -793,7 +793,7 @@ if targets is not None:
 # - the *next* word is seen, at every place that has one, strongly or weakly (1 point);
 # - a *far* word is seen: the one three places on, or the last of the text (1.5 points);
 # - a word ahead is seen at *some* places only, or in some of the logits only (1.5 points);
-# - another *row* of the batch is seen: all of them, or the one above (1 point).
+# - another *row* of the batch is seen: the one above, or the one below (1 point).
 #
 # A test that complains about a right implementation earns nothing: everybody would switch it off.
 #

@@ -126,6 +126,15 @@ def _(implementation):
         assert _same(before[1, :place], after[1, :place]) and _same(before[0], after[0])
 
 
+@mistake(WRITE, "only-the-first-row-changes", caught_by="rows", loses=1,
+         misconception="Words of the first row are changed only. The first row may see the second, too.")
+def _(implementation):
+    before = implementation(IDS)
+    for place in range(8):
+        after = implementation(_changed(IDS, 0, place))
+        assert _same(before[0, :place], after[0, :place]) and _same(before[1], after[1])
+
+
 @mistake(WRITE, "returns-the-verdict", caught_by="next", loses=1,
          misconception="Nobody looks at what a test returns: it complains with `assert`.")
 def _(implementation):

@@ -65,10 +65,11 @@ def leaks(place: Callable[[int, int], int | None], strength: float = 1.0, column
     return reader
 
 
-def all_rows(ids: Tensor) -> Tensor:
-    """Wrong: the mean of all rows is added at each place."""
+def row_below(ids: Tensor) -> Tensor:
+    """Wrong: each row sees what the row below has at its place; the last sees none."""
     logits = mean_so_far(ids)
-    return logits + SEEN[ids].mean(0, keepdim=True)
+    logits[:-1] += SEEN[ids[1:]]
+    return logits
 
 
 def row_above(ids: Tensor) -> Tensor:
@@ -111,7 +112,7 @@ WRONG: dict[str, list[Reader]] = {
     "next": [leaks(lambda t, length: t + 1), leaks(lambda t, length: t + 1, 0.06)],
     "far": [leaks(lambda t, length: t + 3), leaks(lambda t, length: length - 1 if t < length - 3 else None)],
     "some": [leaks(lambda t, length: 2 if t == 1 else None), leaks(lambda t, length: t + 1, columns=slice(4, 5))],
-    "rows": [all_rows, row_above],
+    "rows": [row_above, row_below],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Reader] = {

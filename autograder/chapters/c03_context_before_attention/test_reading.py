@@ -79,7 +79,7 @@ def full_step(rng: torch.Generator, rows: int, inward: int, shown: int, size: in
 
 @lstm_step.stage("sources", points=1.5)
 def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
-    for inward, shown, size in ((1, 1, 1), (2, 1, 3), (4, 4, 4), (whole(rng, 2, 3), 5, 4), (3, 3, 1), (6, 2, 2)):
+    for inward, shown, size in ((1, 1, 1), (2, 1, 3), (4, 4, 4), (whole(rng, 2, 3), 5, 4), (3, 3, 1), (6, 2, 2), (2, 3, 9)):
         silent = full_step(rng, 1, inward, shown, size)
         rule = "Each block is x times the transpose of w_x, plus h times the transpose of w_h, plus b."
         ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")

@@ -121,6 +121,18 @@ def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries,
     assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
 
 
+def test_it_makes_a_slip_beside_a_function_of_ours_too(fresh_registries):
+    made = exercise("99.mapped", function="mapped", points=5)
+
+    @made.stage("halves", points=5)
+    def test_each_is_mapped(student, rng):
+        table = torch.rand(2, 3, generator=rng)
+        expect(student.mapped(lambda rows: rows / 2, table)).equals(table / 2, cause="Call the function.")
+    result = run(made, lambda half, table: half(table.view(-1)).reshape(2, 3), "mapped")
+    assert result.earned == 4 and "`reshape`" in result.stages[0].cause
+    assert run(made, lambda half, table: half(table.reshape(-1)).reshape(2, 3), "mapped").earned == 5
+
+
 def test_code_that_draws_by_chance_is_not_told_that_it_reads_memory(fresh_registries):
     made = exercise("99.noise", function="noise", points=3)
 
@@ -238,6 +250,23 @@ def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
     assert result.earned == 1 and result.stages[1].cause == "A wrong sum gets through."
     result = run(judge, lambda f: f(torch.ones(2)) is None, "judge")
     assert result.earned == 0 and result.stages[1].cause.startswith("Your test rejects a correct implementation.")
+
+
+def test_a_test_that_rejects_a_poor_but_right_function_is_told_what_it_asks_too_much(fresh_registries):
+    made, poor = exercise("99.poor", function="judge", points=1, kind="write-test"), lambda c: torch.ones(len(c)) / len(c)
+
+    @made.stage("right", points=1)
+    def test_right_ones_pass(student, rng):
+        expect_catches(student.judge, right=[right, lambda c: right(c) * (1 + 1e-6), poor], rng=rng, cause="",
+                       poor={"Shares may be equal.": poor})
+
+    def too_much(f):
+        a_good_test(f)
+        assert f(torch.tensor([1.0, 2.0]))[0] < 0.4
+    assert run(made, a_good_test, "judge").earned == 1
+    assert "Shares may be equal." in run(made, too_much, "judge").stages[0].cause
+    exact = lambda f: torch.equal(f(torch.ones(3)), torch.ones(3) / 3) or a_good_test(lambda c: c)
+    assert "differs in the last digit" in run(made, exact, "judge").stages[0].cause
 
 
 def test_a_test_that_crashes_is_broken_and_no_catch(judge):
