@@ -11,7 +11,7 @@ from autograder.authoring.catalogue import assignment
 from autograder.authoring.implementations import reference
 from autograder.chapters.c03_context_before_attention.reader_candidates import RIGHT, SEEN, VOCAB, WRONG
 from reference_impl.corpora import load
-from reference_impl.corpora.small_models import tokenizer
+from reference_impl.corpora.small_models import small_model, tokenizer
 from reference_impl.measure import metrics
 from reference_impl.models.elmo import CharacterEncoder, ELMoConfig, ScalarMix
 from reference_impl.models.lstm import LSTMCell, run
@@ -213,3 +213,13 @@ def test_the_students_functions_judge_a_text_as_the_reference_does(capsys):
     model = KneserNey([bpe.encode(train)], len(bpe.vocabulary), 2, model.discounts[1])
     assert found["bits_per_byte"] == pytest.approx(model.bits_per_byte([bpe.encode(held_out)], len(held_out.encode())), rel=1e-5)
     assert "tokens to count" in capsys.readouterr().out
+
+
+def test_the_students_functions_carry_the_trained_elmo():
+    names = dict(OURS)
+    exec(THREE.cells["real-elmo"][0].source, names)
+    kept = small_model("elmo_glosses")
+    characters, mask = kept.tokenizer(["we sat on the bank of the river".split(), "the bank lends money".split()])
+    with torch.no_grad():
+        right = kept.model.layers(characters, mask)
+    assert_close(names["your_elmo"](kept.model, characters, mask)[:, mask], right[:, mask], rtol=1e-4, atol=1e-5)

@@ -7,9 +7,9 @@ from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.draws import counts, distinct, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/index"
+PAGE = "03-context-before-attention/next-word"
 
-bigram_counts = exercise("03.bigram_counts", function="bigram_counts", points=5, see=PAGE, withhold=MODELS)
+bigram_counts = exercise("03.bigram_counts", function="bigram_counts", points=5, see=f"{PAGE}#count-what-followed", withhold=MODELS)
 
 
 INNER = slice(0, -1)         # all rows but that of the start
@@ -79,7 +79,7 @@ def test_texts_are_strangers_to_each_other(student, rng):
                "The table of several texts is the sum of the tables of each alone.")
 
 
-kneser_ney = exercise("03.kneser_ney", function="kneser_ney", points=7, see=PAGE, withhold=MODELS)
+kneser_ney = exercise("03.kneser_ney", function="kneser_ney", points=7, see=f"{PAGE}#leave-room-for-the-unseen", withhold=MODELS)
 SHARES = {"rtol": 1e-4, "atol": 1e-9}
 
 
@@ -198,7 +198,7 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
     compare_shares(student, large, 0.5, "Small probabilities have their digits too, beside a count of a million.")
 
 
-judge = exercise("03.judge", function="judge", points=4, see=PAGE, withhold=MODELS)
+judge = exercise("03.judge", function="judge", points=4, see=f"{PAGE}#judge-a-model", withhold=MODELS)
 KEYS = ("nats_per_token", "perplexity", "bits_per_byte")
 
 

@@ -5,9 +5,9 @@ from autograder.chapters.c03_context_before_attention.reader_candidates import M
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.protocol import Sample, exercise, expect_catches, short_answer
 
-PAGE = "03-context-before-attention/index"
+PAGE = "03-context-before-attention/two-sides"
 
-writing_a_test = exercise("03.test_no_peeking", function="test_no_peeking", points=5, kind="write-test", see=PAGE, withhold=MODELS)
+writing_a_test = exercise("03.test_no_peeking", function="test_no_peeking", points=5, kind="write-test", see=f"{PAGE}#who-has-seen-what", withhold=MODELS)
 
 
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
@@ -40,7 +40,7 @@ def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
                                    "look at the other, from its first place to its last.")
 
 
-short_answer("03.deeply", points=4, see=PAGE, rubric={
+short_answer("03.deeply", points=4, see=f"{PAGE}#four-sentences", rubric={
     "apart": (1, "says what is true and what is wrong: each layer has a half that knows the words to the left and a half that knows those to "
                  "the right; neither half, in any layer, knows both"),
     "where they meet": (1, "says where the directions meet: the halves are set side by side and mixed by a weighted sum, after both readers "

@@ -5,12 +5,12 @@ from autograder.chapters.c03_context_before_attention.withholding import CELLS, 
 from autograder.checks.draws import normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/index"
+PAGE = "03-context-before-attention/lstm"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
 
-lstm_step = exercise("03.lstm_step", function="lstm_step", points=6, see=PAGE, withhold=MODELS | CELLS)
+lstm_step = exercise("03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#one-step", withhold=MODELS | CELLS)
 
 
 def true_step(x, h, c, w_x, w_h, b) -> dict[str, torch.Tensor]:
@@ -113,7 +113,7 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
 
 
 read_backward = exercise("03.read_backward", function="read_backward", also=["wrong_line"], points=5, kind="find-line",
-                         see=PAGE, withhold=MODELS)
+                         see="03-context-before-attention/elmo#read-twice", withhold=MODELS)
 
 
 @read_backward.stage("line", points=1)

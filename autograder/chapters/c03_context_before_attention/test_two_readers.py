@@ -5,10 +5,10 @@ from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.draws import counts, distinct, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/index"
+PAGE = "03-context-before-attention/elmo"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
-letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=PAGE, withhold=MODELS)
+letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=f"{PAGE}#a-word-is-its-letters", withhold=MODELS)
 
 
 def scores_of(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
@@ -88,7 +88,7 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
                  "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
 
 
-mix_layers = exercise("03.mix_layers", function="mix_layers", points=4, see=PAGE, withhold=MODELS)
+mix_layers = exercise("03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#mix-the-layers", withhold=MODELS)
 
 
 def ask_mix(student, layers, weights, gamma: float, cause: str) -> None:
@@ -134,7 +134,7 @@ def test_large_weights_give_finite_shares(student, rng):
     ask_mix(student, 1000 * normal(rng, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
 
 
-both_targets = exercise("03.both_targets", function="both_targets", points=4, see=PAGE, withhold=MODELS)
+both_targets = exercise("03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS)
 NONE = -100
 
 
