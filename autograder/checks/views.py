@@ -1,11 +1,9 @@
 """The same question once more, with tensors that are views of larger ones: a right answer has the same numbers.
 
 Every tensor argument comes transposed in memory, with guards between its numbers: what every slice and every `.T` of a
-caller may look like; a plain function of ours is handed over as it is. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
+caller may look like. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
 each stage that passes, about its call with the most numbers, and never about arguments that are made to be written into.
 """
-from types import FunctionType
-
 from torch import Tensor
 
 from autograder.checks.buffers import Buffer
@@ -48,7 +46,7 @@ def strided(value: object) -> object:
 def _has_views(call: Call) -> bool:
     given = [*call.args, *call.kwargs.values()]
     return (call.again and isinstance(call.outcome, Returned) and _numbers(call) > 0
-            and all(one is None or type(one) in SCALARS or type(one) in PLAIN or type(one) is FunctionType for one in given))
+            and all(one is None or type(one) in SCALARS or type(one) in PLAIN for one in given))
 
 
 def _numbers(call: Call) -> int:

@@ -3,7 +3,9 @@ import torch
 
 from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
 from autograder.checks.draws import normal, uniform, whole
-from autograder.checks.protocol import exercise, expect
+from autograder.checks.protocol import StudentError, exercise, expect
+from autograder.checks.slips import note
+from autograder.checks.views import FAILS, strided
 
 PAGE = "03-context-before-attention/lstm"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
@@ -155,6 +157,19 @@ def ask_reading(student, rng, rows: list[list[int]], cause: str, step=bent, star
     expect(student.read_backward(step, x, mask, first), given=f"the mask {rows}").close(read(step, x, mask, first), **CLOSE, cause=cause)
 
 
+def ask_with_views(student, rng) -> None:
+    """The same reading with views of larger tensors: who fails there only makes a slip."""
+    x, mask, first = normal(rng, 2, 3, 3), torch.tensor([[True, True, False], [True, True, True]]), normal(rng, 2, 2)
+    try:
+        came = student.read_backward(bent, *map(strided, (x, mask, first)))
+    except StudentError as error:
+        if error.kind != "error":
+            raise
+        note(FAILS)
+        return
+    expect(came).close(read(bent, x, mask, first), **CLOSE, cause="Read the tensors by their indices, and not the memory under them.")
+
+
 FULL = ("Rows without filling should come out as before the repair: at each place the state after that word, read from the last word of the "
         "text to its first, and in the places of the words.")
 MEETS = ("Filling hands the state on unchanged: behind a text of fewer words, the last word is read with the row of start, and not with "
@@ -184,3 +199,4 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
         ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
     drawn = (torch.rand(3, 7, generator=rng) < 0.6).int().tolist()
     ask_reading(student, rng, [*drawn, [0, 1, 0, 1, 0, 1, 0]], inside)
+    ask_with_views(student, rng)

@@ -121,18 +121,6 @@ def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries,
     assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
 
 
-def test_it_makes_a_slip_beside_a_function_of_ours_too(fresh_registries):
-    made = exercise("99.mapped", function="mapped", points=5)
-
-    @made.stage("halves", points=5)
-    def test_each_is_mapped(student, rng):
-        table = torch.rand(2, 3, generator=rng)
-        expect(student.mapped(lambda rows: rows / 2, table)).equals(table / 2, cause="Call the function.")
-    result = run(made, lambda half, table: half(table.view(-1)).reshape(2, 3), "mapped")
-    assert result.earned == 4 and "`reshape`" in result.stages[0].cause
-    assert run(made, lambda half, table: half(table.reshape(-1)).reshape(2, 3), "mapped").earned == 5
-
-
 def test_code_that_draws_by_chance_is_not_told_that_it_reads_memory(fresh_registries):
     made = exercise("99.noise", function="noise", points=3)
 
