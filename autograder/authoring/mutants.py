@@ -132,7 +132,7 @@ def hash_of(one: Assignment, exercise: Exercise) -> str:
     """What decides an exercise's mutants: its solution, the chapter's checks, the operators, and how values compare."""
     digest = hashlib.sha256(solution_of(one, exercise).encode())
     here = Path(__file__).parent
-    files = [*folder_of(one.number).glob("*.py"), here / "operators.py", here.parent / "checks" / "expect.py",
+    files = [*folder_of(one.number).glob("*.py"), here / "operators.py", here / "wrappers.py", here.parent / "checks" / "expect.py",
              here.parent / "checks" / "draws.py"]
     for path in sorted(file for file in files if not file.name.startswith("mistakes_")):
         digest.update(path.name.encode() + path.read_bytes())

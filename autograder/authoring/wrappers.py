@@ -1,13 +1,18 @@
 """Mistakes that wrap a right function: what no change of its syntax tree can make, and a check must notice.
 
 `wrapped(...)` gives those that could be seen in some calls: work in another precision, an answer of another type, changed
-arguments, results that are written into again, an option that is kept, work for some sizes only. What cannot be seen from
+arguments, results that are written into again, an option that is kept, an answer known by a part of the question, work for
+some sizes only, texts that are changed on the way. What cannot be seen from
 outside (a view in place of a copy, a tensor that is not contiguous) is not here: arguments and results cross as plain
 copies.
 """
+import copy
+import unicodedata
 from collections.abc import Callable, Iterator
 
 from autograder.authoring.operators import Mutant
+
+LONG = 100      # "at most some hundred entries" say the statements where they name no size
 
 
 def wrapped(source: str, name: str, calls: list[tuple[tuple, object]]) -> list[Mutant]:
@@ -67,7 +72,7 @@ def _writing(function: Callable) -> Callable:
         value = function(*args, **more)
         for arg in args:
             for tensor in _tensors(arg):
-                tensor.add_(1)
+                tensor.copy_(tensor == 0 if str(tensor.dtype) == "torch.bool" else tensor + 1)
             if isinstance(arg, list):
                 arg.append([0])
         return value
@@ -100,6 +105,74 @@ def _keeping_options(function: Callable) -> Callable:
     return answer
 
 
+def _known_by(part: Callable) -> Callable:
+    """Answers are kept by a part of the question, as a table would that was given too short a key."""
+    def wrap(function: Callable) -> Callable:
+        kept: dict[str, object] = {}
+
+        def answer(*args: object, **more: object) -> object:
+            key = repr(part(args))
+            if key not in kept:
+                kept[key] = function(*args, **more)
+            return copy.deepcopy(kept[key])
+        return answer
+    return wrap
+
+
+def _contents(value: object) -> object:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _size(value: object) -> object:
+    if hasattr(value, "shape"):
+        return tuple(value.shape), value.dtype
+    return len(value) if isinstance(value, (str, list, tuple, dict)) else value
+
+
+def _texts(change: Callable, value: object) -> object:
+    """`change` applied to every text of a value."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {_texts(change, key): _texts(change, one) for key, one in value.items()}
+    return type(value)(_texts(change, one) for one in value) if isinstance(value, (list, tuple)) else value
+
+
+def _reading(change: Callable) -> Callable:
+    """A text that is the whole argument is changed before the work: lists and tables stay as they are."""
+    return lambda function: lambda *args, **more: function(
+        *(change(one) if isinstance(one, str) else one for one in args), **more)
+
+
+def _saying(change: Callable) -> Callable:
+    return lambda function: lambda *args, **more: _texts(change, function(*args, **more))
+
+
+def _form(name: str) -> Callable:
+    return lambda text: unicodedata.normalize(name, text)
+
+
+def _reads(args: tuple, value: object, fits: Callable) -> bool:
+    """Whether a text came in."""
+    return any(isinstance(one, str) for one in args)
+
+
+def _longest(value: object) -> int:
+    """The longest axis, list or text of an argument, those inside a list too."""
+    if hasattr(value, "shape"):
+        return max(value.shape, default=0)
+    inner = map(_longest, value) if isinstance(value, (list, tuple)) else ()
+    return max(len(value), *inner, 0) if isinstance(value, (str, list, tuple, dict)) else 0
+
+
+def _short(function: Callable) -> Callable:
+    def answer(*args: object, **more: object) -> object:
+        if max(map(_longest, args), default=0) > LONG:
+            raise ValueError("too long")
+        return function(*args, **more)
+    return answer
+
+
 def _only(fits: Callable) -> Callable:
     def wrap(function: Callable) -> Callable:
         def answer(*args: object, **more: object) -> object:
@@ -129,6 +202,19 @@ WRAPPERS: dict[str, tuple[str, Callable, Callable]] = {
                lambda args, value, fits: fits(list(value.values()) if isinstance(value, dict) else value, lambda one: True),
                _into_one_buffer),
     "option": ("keeps an option for the next call", lambda args, value, fits: False, _keeping_options),
+    **{f"without-{place}": (f"keeps its answers by all arguments but number {place + 1}",
+                            lambda args, value, fits, place=place: len(args) > max(place, 1), _known_by(
+                                lambda args, place=place: [_contents(one) for at, one in enumerate(args) if at != place]))
+       for place in range(4)},
+    "sizes": ("keeps its answers by the sizes of its arguments",
+              lambda args, value, fits: any(_longest(one) for one in args), _known_by(lambda args: list(map(_size, args)))),
+    "short": (f"works for up to {LONG} of anything", lambda args, value, fits: any(_longest(one) for one in args), _short),
+    "small": ("makes the text small", _reads, _reading(str.lower)),
+    "stripped": ("drops spaces at the ends of the text", _reads, _reading(str.strip)),
+    "marked": ("drops a byte-order mark", _reads, _reading(lambda text: text.removeprefix("\ufeff"))),
+    "composed": ("composes the text (NFC)", _reads, _reading(_form("NFC"))),
+    "decomposed": ("takes the text apart (NFD)", _reads, _reading(_form("NFD"))),
+    "said": ("composes what it returns (NFC)", lambda args, value, fits: isinstance(value, str), _saying(_form("NFC"))),
     "square": ("works for square tables only",
                lambda args, value, fits: fits(list(args), lambda one: one.dim() == 2),
                _only(lambda one: one.dim() != 2 or one.shape[0] == one.shape[1])),

@@ -6,6 +6,11 @@ import torch
 from torch import Tensor
 
 
+def one_changed(first: tuple, second: tuple) -> list[tuple]:
+    """The arguments `first`, and those in which one comes from `second`: an answer that is kept by all but one of them is wrong."""
+    return [first, *(first[:place] + (other,) + first[place + 1:] for place, other in enumerate(second))]
+
+
 def whole(rng: torch.Generator, low: int, high: int) -> int:
     """A whole number from `low` to `high`, both included."""
     return int(torch.randint(low, high + 1, (), generator=rng))

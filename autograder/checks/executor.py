@@ -85,6 +85,7 @@ class Executor:
 
     def _call(self, request: dict) -> dict:
         function, label = self._function(request["of"], request["name"]), request["label"]
+        self._reuse(request)
         before = self._before(request)
         counter = self._counter() if request.get("count") else None
         value = self._run(label, function, request["args"], request["kwargs"], counter)
@@ -95,10 +96,17 @@ class Executor:
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
         answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
-                  "stale": self._given.changed(self.let_through)}
+                  "stale": request["of"] is None and self._given.changed(value, self.let_through)}
         if request["of"] is None:
             self._given.keep(value, answer["value"])
         return answer | ({"counted": counter.found()} if counter else {})
+
+    def _reuse(self, request: dict) -> None:
+        """Let the arguments of a function's call come in the objects of the call before, if all of them are plain values."""
+        if request["of"] is None and request["keep"] is None and all(kind == "value" for kind in request["kinds"]):
+            name = request["name"]
+            request["args"] = tuple(self._given.argument(name, place, item) for place, item in enumerate(request["args"]))
+            request["kwargs"] = {key: self._given.argument(name, key, item) for key, item in request["kwargs"].items()}
 
     def _get(self, request: dict) -> dict:
         value, path = self.objects[request["of"]], request["name"]

@@ -18,8 +18,8 @@ TRACKED = ("Your function leaves autograd switched on in an argument (`requires_
            "copy of your own: `x.detach().clone().requires_grad_()`.")
 AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
          "chance. Each call should depend on its arguments only.")
-STALE = ("A later call changes what an earlier call returned: your function keeps what it returns, and writes into it again. "
-         "Return something new each time.")
+STALE = ("A later call changes what an earlier call returned, or returns it again: your function keeps what it returns, or "
+         "returns an argument. Return something new each time.")
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
 

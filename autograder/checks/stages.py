@@ -14,7 +14,7 @@ from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
 from autograder.checks.student import Student
 from autograder.checks.values import same
-from autograder.checks.views import slip_with_views
+from autograder.checks.views import is_plain, slip_with_views
 
 STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
 
@@ -34,12 +34,12 @@ class Run:
 
 
 def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
-    """Run every stage by itself, with nothing put in proportion yet; ask again with views where a stage passes."""
+    """Run every stage by itself, with nothing put in proportion yet; ask once more, and with views, where a stage passes."""
     runs: list[Run] = []
     for stage in exercise.stages:
         runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
-        if run.result.status == "passed" and not exercise.changes and (slip := slip_with_views(student, run.calls)):
-            run.slips.append(slip)
+        if run.result.status == "passed" and not exercise.changes:
+            run.slips.extend(filter(None, (_slip_once_more(student, run.calls), slip_with_views(student, run.calls))))
     return runs
 
 
@@ -57,6 +57,18 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     if not exercise.changes and any(getattr(call.outcome, "stale", False) for call in calls):
         slips.note(slips.STALE)
     return Run(result, calls, noted)
+
+
+def _slip_once_more(student: Student, calls: list[Call]) -> str:
+    """The sentence of the slip that the last question brings to light when it is asked a second time, or ""."""
+    call = next(filter(is_plain, reversed(calls)), None)
+    if call is None:
+        return ""
+    try:
+        again = student.perform(Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs))
+    except StudentError as error:
+        return slips.AGAIN if error.kind == "error" else ""
+    return slips.STALE if again.stale else "" if same(again.value, call.outcome.value) else slips.AGAIN
 
 
 def _repeats(student: Student, call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 Every tensor argument comes transposed in memory, with guards between its numbers: what every slice and every `.T` of a
 caller may look like. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
-each stage that passes, about its call with the most numbers, and never about arguments that are made to be written into.
+each stage that passes, about its call with the most axes, and of those the most numbers, and never about arguments that are made to be written into.
 """
 from torch import Tensor
 
@@ -21,10 +21,10 @@ ROUNDING = {"rtol": 1e-3, "atol": 1e-4}      # sums over another layout add up i
 
 def slip_with_views(student: Student, calls: list[Call]) -> str:
     """The sentence of the slip that views bring to light, or ""."""
-    asked = [call for call in calls if _has_views(call)]
+    asked = [call for call in calls if is_plain(call) and _numbers(call)]
     if not asked:
         return ""
-    call = max(asked, key=_numbers)
+    call = max(asked, key=lambda one: (_axes(one), _numbers(one)))
     views = {name: strided(value) for name, value in call.kwargs.items()}
     try:
         came = student.perform(Request("call", call.name, call.name, args=tuple(map(strided, call.args)), kwargs=views))
@@ -43,10 +43,15 @@ def strided(value: object) -> object:
     return Buffer(value, order=range(value.dim())[::-1], spread=2)
 
 
-def _has_views(call: Call) -> bool:
+def is_plain(call: Call) -> bool:
+    """Whether a function answered, with plain values as arguments and nothing else: it may be asked again."""
     given = [*call.args, *call.kwargs.values()]
-    return (call.again and isinstance(call.outcome, Returned) and _numbers(call) > 0
+    return (call.again and isinstance(call.outcome, Returned)
             and all(one is None or type(one) in SCALARS or type(one) in PLAIN for one in given))
+
+
+def _axes(call: Call) -> int:
+    return max(one.dim() for one in (*call.args, *call.kwargs.values()) if type(one) is Tensor)
 
 
 def _numbers(call: Call) -> int:

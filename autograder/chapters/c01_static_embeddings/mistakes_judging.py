@@ -98,7 +98,7 @@ def _(matrix, a, b, c):
     return _best(unit @ (unit[a] + unit[b] - unit[c]), (a, b, c))
 
 
-@mistake(ANALOGY, "a-left-out", caught_by="direction", loses=3.5,
+@mistake(ANALOGY, "a-left-out", caught_by="direction", loses=4.5,
          misconception="You forgot to subtract a: the sum of b and c finds words near both, not the relation.")
 def _(matrix, a, b, c):
     unit = _unit(matrix)

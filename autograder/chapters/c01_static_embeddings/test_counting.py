@@ -52,12 +52,16 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
     for length, window in (*((length, window) for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1)),
-                           (30, 26), (5, 999)):
-        sentence = distinct(rng, length, 30)
-        expect(student.window_counts([sentence], 31, window), given=f"{length} words, window {window}").equals(
-            by_positions(sentence, 31, window),
+                           (30, 26), (5, 999), (150, 120)):
+        size = max(31, length + 1)
+        sentence = distinct(rng, length, size - 1)
+        expect(student.window_counts([sentence], size, window), given=f"{length} words, window {window}").equals(
+            by_positions(sentence, size, window),
             cause="Near the ends of a sentence, and in a sentence no longer than the window, a word should have as contexts "
                   "the words within `window` steps that are there: none is lost, none comes from elsewhere.")
+    for window in (1, 2):
+        expect(student.window_counts([[0, 1, 2, 3]], 4, window), given=f"the same sentence with window {window}").equals(
+            by_positions([0, 1, 2, 3], 4, window), cause="The same sentence has another table with another window.")
     expect(student.window_counts([], 3, 2), given="no sentence at all").equals(
         torch.zeros(3, 3), cause="Without any sentence the table should be V by V zeros.")
 
@@ -132,6 +136,8 @@ def test_a_sentence_longer_than_its_window(student, rng):
                                              "fewer.")
     for num_words, reach in ((words, reach) for words in range(2, 9) for reach in range(1, words)):
         ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have fewer.")
+    expect(student.predict_pairs(100_000, 99_000), given="100,000 words, window 99,000").equals(
+        2 * sum(100_000 - distance for distance in range(1, 99_001)), cause="The window may be as long as a book.")
     expect(student.predict_pairs(*BOOK), given="61,237 words, window 31,358").equals(
         BOOKS_PAIRS, cause="The pairs of a book should come out exactly, all ten digits.")
 
@@ -177,6 +183,10 @@ def test_independent_words_score_zero(student, rng):
             cause="Words that meet exactly as often as by chance should score 0: "
                   "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table, with nothing added to a count or "
                   "to a ratio, and nothing rounded.")
+    few = torch.tensor([[0.3, 0.15], [0.1, 0.05]])
+    for table in (few, few / 20, torch.ones(101, 2), torch.ones(2, 130)):
+        expect(student.ppmi(table), given=f"a table of shape {tuple(table.shape)} with the sum {float(table.sum()):.3g}").close(
+            torch.zeros(table.shape), **LOG, cause="Words that meet exactly as often as by chance should score 0, whatever the sum of the table is.")
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
         table = table * 1.9 / table[0, 0]
@@ -193,11 +203,13 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     large = preferring(rng, whole(rng, 3, 6))
     large[0, 0] = 3e7                           # as in a real text: the total is large, and a cell may hold 1
     large[1, 1:] = 0.5
+    scarce = preferring(rng, 3) / 5000          # what is above 0 is at least 0.001
     for table, cause in (
             (preferring(rng, whole(rng, 3, 6)),
              "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
             (large, "The rare pairs of a large text should score the same logarithm: their P(w) P(c) is far below 1e-6, so that "
-                    "a floor or a small number added there changes the score.")):
+                    "a floor or a small number added there changes the score."),
+            (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is.")):
         above = information(table) > 0.01
         expect(ask_ppmi(student, table)[above], "The score of the pairs above chance").close(
             information(table)[above].float(), **LOG, cause=cause)
@@ -260,7 +272,8 @@ LARGE = 40_001, 301, 1_012_345_679       # every answer but the first is more th
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:
     """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest there is, a large one."""
     vocab_size = whole(rng, 20, 60)
-    return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (1, 1, 0), LARGE]
+    return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (7, 3, 49), (7, 2, 21),
+            (9, 2, 21), (1, 1, 0), LARGE]
 
 
 def sized(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

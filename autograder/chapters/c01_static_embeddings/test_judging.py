@@ -24,6 +24,8 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     expect(student.glove_weight(number), given="counts that are no whole numbers").equals(
         right_weight(number), cause=f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, they "
                                          "give other weights.")
+    number = torch.arange(1, 131) * 0.7
+    expect(student.glove_weight(number), given="130 counts").equals(right_weight(number), cause=rule)
     for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0]), torch.tensor([9.0, 0.0], dtype=torch.float64)):
         expect(student.glove_weight(number)).equals(right_weight(number), cause="A count of 0 should weigh nothing.")
     expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
@@ -52,6 +54,11 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             right_weight(number, x_max, alpha),
             cause="The weight should be made with the arguments x_max and alpha, in that order, in place of 100 and 0.75."
             if dtype == torch.float32 else "Counts of another type should give the same weights as floats.")
+    number = torch.tensor([3.0, 9.0])
+    for x_max, alpha in ((20.0, 0.5), (20.0, 0.25), (10.0, 0.25)):
+        expect(student.glove_weight(number, x_max, alpha), given=f"the same counts with x_max {x_max:g} and alpha {alpha:g}").equals(
+            right_weight(number, x_max, alpha), cause="The same counts with other arguments have other weights: nothing is kept from "
+                                                      "the call before.")
     number = counts(rng, 1, 90, 4)
     expect(student.glove_weight(number), given="no x_max and alpha, after calls with them").equals(
         right_weight(number), cause="Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before were given.")
@@ -128,11 +135,21 @@ def ask_analogy(student, asked: tuple, cause: str, given: str = "", letters: boo
         expect(came, given=given).equals(answer, cause=f"{told}{cause}{moved}")
 
 
+def best_of(rows: torch.Tensor, question: tuple[int, int, int]) -> int:
+    """The answer for rows of length 1, in float64."""
+    scores = rows.double() @ (rows[question[1]] - rows[question[0]] + rows[question[2]]).double()
+    scores[[*question]] = -torch.inf
+    return int(scores.argmax())
+
+
 @analogy.stage("direction", points=2)
 def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
+    rule = "The answer should be the row whose dot product with b - a + c is largest: the step from a to b, taken from c."
     for dim in (12, whole(rng, 8, 11)):
-        ask_analogy(student, planted(rng, dim), "The answer should be the row whose dot product with b - a + c is largest: the "
-                                                "step from a to b, taken from c. All rows have length 1 here.")
+        ask_analogy(student, planted(rng, dim), f"{rule} All rows have length 1 here.")
+    matrix, question, answer = planted(rng, 12)
+    many = torch.cat([matrix[question[0]].repeat(101, 1), matrix])
+    expect(student.analogy(many, *(row + 101 for row in question)), given="more than a hundred words").equals(answer + 101, cause=rule)
 
 
 @analogy.stage("question-words", points=1)
@@ -162,6 +179,14 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
                 "one of them is a word like any other, and may be the answer.", "another word with the vector of b")
     ask_analogy(student, shuffled(rng, torch.tensor([[1.0], [2.0], [3.0], [5.0], [-1.0]])),
                 "Vectors may have one number only; then each row has the cosine 1 or -1.", "vectors of one number")
+    questions = (0, 1, 2), (3, 1, 2), (0, 3, 2), (0, 1, 3)
+    answers: list[int] = []
+    while len(set(answers)) < len(questions):
+        rows = unit(normal(rng, 30, 12))
+        answers = [best_of(rows, question) for question in questions]
+    for question, answer in zip(questions, answers):
+        expect(student.analogy(rows, *question), given=f"30 words, the question {question}").equals(
+            answer, cause="Another question of the same matrix has another answer; the words of the question are left out.")
 
 
 def scaled(rng: torch.Generator, lengths: dict[str, float]) -> tuple[torch.Tensor, tuple[int, int, int], int]:

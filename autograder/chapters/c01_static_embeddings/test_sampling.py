@@ -34,6 +34,10 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), 1e-5, f"{rule} The sum of int32 counts may need more "
                                                                                       "than 32 bits."),
             (torch.tensor([52, 48]), 0.47, f"{rule} Also for a share just above t."),
+            (torch.tensor([7, 7, 2, 7]), 0.05, f"{rule} Words with equal counts all take part in the sum."),
+            (torch.tensor([0.2, 0.4, 0.1, 0.2]), 0.05, f"{rule} Counts that are all below 1 are no shares yet: their sum is not 1."),
+            (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.05, rule), (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.02, rule),
+            (torch.arange(200, 330), 1e-3, rule),
             (tiny, 1e-8, f"{rule} A share may be as small as one in ten millions, and so may t: a floor or a small number added "
                          "to the share changes the answer.")):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
@@ -139,7 +143,7 @@ def test_the_default_power_is_three_quarters(student, rng):
     rule = "Without a second argument the chance of a word should grow with its count to the power 0.75."
     large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
     for given, cause in (
-            (number, rule), (number[:1], rule), (number.double()[:3], rule),
+            (number, rule), (number[:1], rule), (number.double()[:3], rule), (torch.arange(1, 131), rule),
             (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers, or with a "
                                                          "floor at 1, they give other chances."),
             (large, f"{rule} Here counts and their sum need more than 32 bits."),

@@ -52,12 +52,13 @@ def test_a_true_context_should_score_high(student, rng):
 
 @sgns_loss.stage("negatives", points=1)
 def test_every_negative_should_score_low(student, rng):
-    for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6))):
+    for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6)), (130, 2)):
         center, nothing, share = of_length_two(rng, dim), torch.zeros(1, dim), uniform(rng, 0.3, 1.5, 1, number, 1)
         share[0, 0] = 1.5
         negatives = center * share
-        ask_loss(student, (center, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
-                                                        "inside, the centre v, and the sum over K.")
+        for one in (center, -center):
+            ask_loss(student, (one, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
+                                                            "inside, the centre v, and the sum over K.")
 
 
 def batches(rng: torch.Generator) -> list[tuple]:
@@ -142,9 +143,9 @@ def ask_gradient(student, which: int, parts: tuple, cause: str) -> None:
 
 
 def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
-    """Batches of one pair: D and K 1, and drawn. zero: which part is all zeros."""
+    """Batches of one pair: D and K 1, drawn, and many negatives. zero: which part is all zeros."""
     found = []
-    for number, dim in ((1, 1), (1, 3), (whole(rng, 2, 5), whole(rng, 4, 6))):
+    for number, dim in ((1, 1), (1, 3), (whole(rng, 2, 5), whole(rng, 4, 6)), (130, 2)):
         parts = {"center": normal(rng, 1, dim) + 0.5, "context": normal(rng, 1, dim) + 0.5,
                  "negatives": normal(rng, 1, number, dim)}
         found.append(tuple(torch.zeros_like(part) if name == zero else part for name, part in parts.items()))
@@ -156,9 +157,9 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
                                  "came: no other factor, no step taken before.")
-    for score in (7.0, 12.0, -12.0):
+    for score in (7.0, 9.0, 12.0, -12.0):
         parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
-        ask_gradient(student, 1, parts, "A score of 7 leaves an error of -0.0009, a score of 12 one of nearly 0, a score of -12 one "
+        ask_gradient(student, 1, parts, "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12 one of nearly 0, a score of -12 one "
                                         "of nearly -1: scores should not be cut before the sigmoid, and no error set to 0.")
 
 
@@ -167,8 +168,10 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 2, parts, "The gradient of each negative should be sigmoid(v . n) times the centre v, "
                                         "without any minus.")
-    small = torch.tensor([[1.0, -0.5]]), torch.zeros(1, 2), torch.tensor([[[-7.0, 0.0]]])
-    ask_gradient(student, 2, small, "A negative with a score of -7 should still be pushed away a little, by 0.0009 times the centre.")
+    for score in (-7.0, -8.0):
+        small = torch.tensor([[1.0, -0.5]]), torch.zeros(1, 2), torch.tensor([[[score, 0.0]]])
+        ask_gradient(student, 2, small, "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or 0.0003 times "
+                                        "the centre.")
 
 
 @sgns_gradients.stage("centre-from-context", points=0.5)
@@ -183,6 +186,9 @@ def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
     for parts in single(rng, zero="context"):
         ask_gradient(student, 0, parts, "With a zero context the gradient of the centre should be the sum over all "
                                         "negatives of sigmoid(v . n) times n.")
+    parts = single(rng, zero="context")[-1]
+    for center in (parts[0], -parts[0]):
+        ask_gradient(student, 0, (center, *parts[1:]), "Other centres with the same contexts and negatives have other gradients.")
     row = normal(rng, 1, 3) + 0.5
     for negatives in (torch.stack([row, row, -row], 1), torch.stack([row, row], 1)):
         ask_gradient(student, 0, (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
@@ -263,7 +269,7 @@ def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, w
     padded = torch.tensor([row + [-1] * (slots - len(row)) for row in rows])
     if front:
         padded[0] = padded[0].roll(1)
-    right = torch.stack([inward[row].mean(0) for row in rows]) @ outward.T
+    right = torch.stack([inward[[word for word in row if word >= 0]].mean(0) for row in rows]) @ outward.T
     expect(student.cbow_scores(inward, outward, padded), given=f"contexts {padded.tolist()}").close(
         right, rtol=1e-4, atol=1e-5, cause=cause)
 
@@ -287,4 +293,11 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
     ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
     ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
+    tables, contexts = [normal(rng, 5, 3) for _ in range(3)], [torch.tensor([[0, 1], [2, -1]]), torch.tensor([[3, 4], [1, -1]])]
+    for inward, outward, padded in ((0, 1, 0), (0, 1, 1), (0, 2, 1), (2, 1, 1)):
+        right = torch.stack([tables[inward][row[row >= 0]].mean(0) for row in contexts[padded]]) @ tables[outward].T
+        expect(student.cbow_scores(tables[inward], tables[outward], contexts[padded])).close(
+            right, rtol=1e-4, atol=1e-5, cause="Other vectors or other contexts have other scores: nothing is kept from the call before.")
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
+    ask_cbow(student, rng, [[*pair, -1, 0, -1, words - 1]], 6, words, f"{rule}. Empty slots may stand between words.")
+    ask_cbow(student, rng, [[place % words for place in range(130)], [0]], 200, words, f"{rule}. There may be many.")

@@ -8,6 +8,8 @@ from autograder.checks.values import readable
 READY = "it is a ready tokenizer"
 TOKENIZERS = dict.fromkeys(("tokenizers", "transformers", "tiktoken", "sentencepiece", "reference_impl.tokenizers"), READY)
 SHOWN = 400
+AS_IT_IS = "\ufeff Be\u0301\u00e9K "      # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
+KEPT = "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made small."
 
 
 def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> None:

@@ -4,6 +4,7 @@ ORDER = "the ranges are put together in a dictionary, whose order nobody asks fo
 PRINTABLE = "byte 255 is printable, so it is none of the others"
 OVERWRITTEN = "the entry for character 256 is written again by the first of the other bytes"
 SAME = "the larger or smaller of two numbers does not depend on their order"
+FORM = "the text is taken apart (NFD) on the way, whatever form it came in"
 SYMMETRIC = "log-sum-exp does not depend on the order of its two numbers"
 
 EQUIVALENT = {
@@ -11,6 +12,11 @@ EQUIVALENT = {
         "('Cc', 'Cf')  =>  ('Cf', 'Cc')": "a category is looked for in the tuple, in any order",
         "first <= ord(character) <= last  =>  first <= ord(character) < last":
             "no block had a character of Unicode 8 in its last place, and later ones are not asked",
+        "bert_words makes the text small": "letters become small on the way, and each character gives the same before and after",
+        "bert_words drops spaces at the ends of the text": "words are cut at spaces, and control characters are dropped",
+        "bert_words drops a byte-order mark": "it has the category Cf and is dropped on the way",
+        "bert_words composes the text (NFC)": FORM,
+        "bert_words takes the text apart (NFD)": FORM,
     },
     "02.byte_decode": {
         "[*range(33, 127), *range(161, 173), *range(174, 256)]  =>  [*range(161, 173), *range(33, 127), *range(174, 256)]": ORDER,

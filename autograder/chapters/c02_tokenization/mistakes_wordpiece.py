@@ -8,11 +8,11 @@ UNKNOWN = ["[UNK]"]
 
 
 def _greedy(word, vocabulary, limit=100, ends=lambda word, start: range(len(word), start, -1), mark=lambda start: "##" if start else "",
-            failed=lambda pieces, word, start: (UNKNOWN, None)):
+            failed=lambda pieces, word, start: ([*UNKNOWN], None)):
     """Cutting from the left with one part of it replaced; `failed` gives the pieces and where to go on, None for nowhere."""
     known, pieces, start = set(vocabulary), [], 0
     if len(word) > limit:
-        return UNKNOWN
+        return [*UNKNOWN]
     while start < len(word):
         end = next((end for end in ends(word, start) if mark(start) + word[start:end] in known), None)
         if end is None:
@@ -54,12 +54,12 @@ def _(word, vocabulary):
 def _(word, vocabulary):
     known, pieces, start = set(vocabulary), [], 0
     if len(word) > 100:
-        return UNKNOWN
+        return [*UNKNOWN]
     while start < len(word):
         marks = ("##", "") if start else ("", "##")
         found = next((mark + word[start:end] for end in range(len(word), start, -1) for mark in marks if mark + word[start:end] in known), None)
         if found is None:
-            return UNKNOWN
+            return [*UNKNOWN]
         pieces.append(found)
         start += len(found.removeprefix("##"))
     return pieces
@@ -97,9 +97,9 @@ def _(word, vocabulary):
                 return [piece, *rest]
         return None
     if len(word) > 100:
-        return UNKNOWN
+        return [*UNKNOWN]
     found = cut(0)
-    return UNKNOWN if found is None else found
+    return [*UNKNOWN] if found is None else found
 
 
 @mistake(PIECE, "no-limit", caught_by="limit", loses=1,
@@ -117,7 +117,7 @@ def _(word, vocabulary):
 @mistake(PIECE, "limit-in-bytes", caught_by="limit", loses=1,
          misconception="You count bytes. The limit is 100 characters.")
 def _(word, vocabulary):
-    return UNKNOWN if len(word.encode()) > 100 else _greedy(word, vocabulary, limit=10**6)
+    return [*UNKNOWN] if len(word.encode()) > 100 else _greedy(word, vocabulary, limit=10**6)
 
 
 @mistake(PIECE, "first-in-the-list", caught_by="longest", loses=2.5,

@@ -3,7 +3,15 @@ import itertools
 import re
 from collections import Counter
 
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pairs, ask_pieces, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import (
+    AS_IT_IS,
+    KEPT,
+    TOKENIZERS,
+    ask_pairs,
+    ask_pieces,
+    shuffled,
+    word_of,
+)
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise
 
@@ -11,20 +19,23 @@ train_bpe = exercise("02.train_bpe", function="train_bpe", points=7,
                      see="02-tokenization/bpe#learning-on-three-words", withhold=TOKENIZERS)
 
 
+SIGN = "\U0010fffe"      # stands in no word that is asked
+
+
 def merges_of(words: list[str], counts: list[int], num_merges: int) -> list[tuple[str, str]]:
-    """The right answer in another way than the solution's: pieces between spaces, joined by a regular expression."""
-    rows, merges = ["\0".join(word) for word in words], []
+    """The right answer in another way than the solution's: pieces between signs, joined by a regular expression."""
+    rows, merges = [SIGN.join(word) for word in words], []
     while len(merges) < num_merges:
         pairs: dict[tuple[str, str], int] = {}
         for row, count in zip(rows, counts):
-            pieces = row.split("\0")
+            pieces = row.split(SIGN)
             for pair in zip(pieces, pieces[1:]):
                 pairs[pair] = pairs.get(pair, 0) + count
         if not pairs:
             break
         best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))[0]
         merges.append(best)
-        place = re.compile("(?<![^\0])" + re.escape("\0".join(best)) + "(?![^\0])")
+        place = re.compile(f"(?<![^{SIGN}])" + re.escape(SIGN.join(best)) + f"(?![^{SIGN}])")
         rows = [place.sub(lambda found: "".join(best), row) for row in rows]
     return merges
 
@@ -59,6 +70,11 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
     ask_merges(student, ["abab", "cd", "e"], [2, 3, 8], 1, "A pair that stands twice in a word counts twice.", [("a", "b")])
     ask_merges(student, ["ab", "cd", "ab", "", "x"], [2, 3, 2, 9, 9], 1,
                "A word may stand in the list several times; then its counts add up.", [("a", "b")])
+    ask_merges(student, ["", "ab", "cd"], [9, 2, 3], 1, "An empty word has no pair, and its count is its own.", [("c", "d")])
+    ask_merges(student, ["\u00e9x", "ab", AS_IT_IS], [3, 2, 1], 1, f"{rule} A word is a row of characters, not of bytes. {KEPT}", [("\u00e9", "x")])
+    for words in (["ab", "cd"], ["cd", "ab"]):
+        ask_merges(student, words, [2, 1], 1, rule, [tuple(words[0])])
+    ask_merges(student, ["ab", "cd"] * 60, [1, 2] * 60, 1, rule, [("c", "d")])
     while not first_is_alone(*(drawn := random_words(rng, "abcd", 6))):
         pass
     ask_merges(student, *drawn, 1, rule)
@@ -95,6 +111,9 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
     ask_merges(student, ["ac", "ab", "bb"], [2, 2, 2], 3, rule, [("a", "b"), ("a", "c"), ("b", "b")])
     ask_merges(student, ["xa", "Xa", "aX"], [1, 1, 1], 3, rule, [("X", "a"), ("a", "X"), ("x", "a")])
     ask_merges(student, ["abcd", "cdab"], [1, 1], 3, rule)
+    ask_merges(student, ["\U0001f3e6a", "\uff41a"], [2, 2], 2, f"{rule} Characters come in the order of their code points.",
+               [("\uff41", "a"), ("\U0001f3e6", "a")])
+    ask_merges(student, ["a\0b", "\x1fc"], [2, 2], 2, "A character of any kind is a character of the word.", [("\0", "b"), ("\x1f", "c")])
     ask_merges(student, ["cab", "dab", "abe"], [4, 4, 4], 3, f"{rule} Pieces are texts and are compared as texts, joined ones too.")
     ask_merges(student, ["aa", "az", "aab"], [10, 2, 2], 3, f"{rule} The joined texts are not compared.",
                [("a", "a"), ("a", "z"), ("aa", "b")])
@@ -162,6 +181,7 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
               ["a", " ", "\U0001f3e6\u0301", "\u00e9"])
     ask_split(student, "a\0bc \x1f", [("b", "c")], "Characters of any kind stand in a word, and none of them parts pieces.",
               ["a", "\0", "bc", " ", "\x1f"])
+    ask_split(student, AS_IT_IS, [("B", "e")], KEPT)
     for size in (2, 5, 6):
         word = shuffled(rng, "bankriveto")[:size]
         at = whole(rng, 0, size - 2)
@@ -186,6 +206,7 @@ def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng)
     for number in (3, 2, 5, 4):
         ask_split(student, "a" * number, [("a", "a")], rule, ["aa"] * (number // 2) + ["a"] * (number % 2))
     ask_split(student, "banana", [("a", "n"), ("x", "y")], rule, ["b", "an", "an", "a"])
+    ask_split(student, "an" * 120, [("a", "n")], rule, ["an"] * 120)
     ask_split(student, "a" * 7, [("a", "a"), ("aa", "aa")], rule, ["aaaa", "aa", "a"])
     ask_split(student, "anbanxan", [("a", "n"), ("an", "b"), ("x", "an")], rule, ["anb", "an", "xan"])
 

@@ -1,7 +1,15 @@
 """Checks of chapter 2, what the model is fed: two texts in one input, bytes and letters; and the question that a person grades."""
 import numpy as np
 
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_numbers, ask_same, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import (
+    AS_IT_IS,
+    KEPT,
+    TOKENIZERS,
+    ask_numbers,
+    ask_same,
+    shuffled,
+    word_of,
+)
 from autograder.checks.draws import counts, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
@@ -55,9 +63,12 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
     rule = "The ids are [CLS] = 101, the first text, [SEP] = 102, the second text, [SEP] = 102."
     for a, b in ((2, 1), (1, 3), (4, 4), (1, 1)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), rule)
+    for second in (5, 6):
+        ask_input(student, [4], [second], 5, ("ids",), rule)
     for a, b in ((0, 2), (3, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), "A text may be empty; both [SEP] stand there all the same.")
     ask_input(student, [2**31, 5], [2**40], 6, ("ids",), "A token may be any whole number from 0 on, however large.")
+    ask_input(student, tokens(rng, 300), tokens(rng, 297), 600, ("ids",), f"{rule} A text may be long: max_length is the only limit.")
     ask_input(student, [102, 101], [0, 102, 5], 8, ("ids",), "The tokens 0, 101 and 102 of a text are tokens like any other.")
 
 
@@ -67,6 +78,7 @@ def test_the_second_text_and_its_sep_are_segment_one(student, rng):
     for a, b in ((2, 1), (1, 3), (3, 3), (0, 2), (2, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("segments",), rule)
     ask_input(student, [102, 7, 102], [102, 8], 8, ("segments",), f"{rule} A 102 in a text ends nothing.")
+    ask_input(student, [7, 0], [0, 5, 0], 8, ("segments",), f"{rule} A 0 in a text is a token like any other, and no padding.")
 
 
 @fill_pair.stage("padding", points=1)
@@ -117,6 +129,7 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
         ask_ids(student, text, 20, rule)
     ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
     ask_ids(student, "\u6cb3 \U0001f3e6", 20, f"{rule} A character may be several bytes.")
+    ask_ids(student, AS_IT_IS, 40, KEPT)
     ask_ids(student, "e\u0301\u00a0 Bank\u00c9", 40, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
     ask_ids(student, "a\r\nb\rc\n</s><pad>", 60, "The text is read as it is: no end of a line is rewritten, and the name of a special token is text.")
     ask_ids(student, "\U0001f3e6" * 150, 1000, f"{rule} There may be as many as max_length says.")
@@ -166,6 +179,8 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
     ask_rows(student, "banana a", 50, f"{rule} A letter that stands there again has its rows again.")
     ask_rows(student, "", 16_384, "The empty text has no characters: an empty list.")
     ask_rows(student, "\u00e9\u6cb3\U0001f3e6\U0010fffd", 16_384, rule)
+    ask_rows(student, AS_IT_IS, 16_384, KEPT)
+    ask_rows(student, "bank " * 25, 16_384, rule)
     ask_rows(student, "e\u0301 Bank\u00a0\u00c9", 16_384, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
     ask_rows(student, word_of(rng, SCRIPTS, 5, 9), whole(rng, 100, 20_000), rule)
 

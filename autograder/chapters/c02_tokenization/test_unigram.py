@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import AS_IT_IS, KEPT, TOKENIZERS, ask_pieces, shuffled, word_of
 from autograder.checks.draws import uniform, whole
 from autograder.checks.protocol import exercise, expect
 
@@ -58,6 +58,7 @@ def test_a_word_that_is_one_piece_or_letters_only(student, rng):
     ask_cut(student, "ab", logs({"a": 0.1, "b": 0.2}), ["a", "b"], rule)
     letters = shuffled(rng, "bankriveto")[:whole(rng, 3, 6)]
     ask_cut(student, letters, logs(dict.fromkeys(letters, 0.1)), list(letters), rule)
+    ask_cut(student, AS_IT_IS, logs({AS_IT_IS[:3]: 0.1, AS_IT_IS[3:]: 0.2}), [AS_IT_IS[:3], AS_IT_IS[3:]], KEPT)
     ask_cut(student, "", logs({"a": 0.1}), [], "An empty word has one cut, without pieces: the empty list, and not None.")
     ask_cut(student, "\u6cb3\U0001f3e6x", logs({"\u6cb3": 0.2, "\U0001f3e6x": 0.1, "x": 0.1}), ["\u6cb3", "\U0001f3e6x"], rule)
 
@@ -148,6 +149,7 @@ def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
     rule = "If a word has one cut, each piece of it is expected as often as it stands there; all others 0, in the dictionary's order."
     ask_counts(student, "abc", logs({"c": 0.1, "x": 0.4, "ab": 0.2}), rule)
     ask_counts(student, "bank", logs({"bank": 0.3}), rule)
+    ask_counts(student, AS_IT_IS, logs({AS_IT_IS[:3]: 0.1, AS_IT_IS[3:]: 0.2}), KEPT)
     letters = shuffled(rng, "bankriveto")
     ask_counts(student, letters[:5], logs({letter: 0.05 * (place + 1) for place, letter in enumerate(letters)}), rule)
 

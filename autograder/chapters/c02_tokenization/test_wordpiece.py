@@ -2,7 +2,7 @@
 from collections import Counter
 from fractions import Fraction
 
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import AS_IT_IS, KEPT, TOKENIZERS, ask_pieces, shuffled, word_of
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 
@@ -27,6 +27,7 @@ def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
     letters = shuffled(rng, "bankriveto")[:whole(rng, 3, 6)]
     known = [*letters, *("##" + letter for letter in letters)]
     ask_word(student, letters, known, [letters[0], *("##" + letter for letter in letters[1:])], rule)
+    ask_word(student, AS_IT_IS, [AS_IT_IS[:3], "##" + AS_IT_IS[3:]], [AS_IT_IS[:3], "##" + AS_IT_IS[3:]], KEPT)
     ask_word(student, "\u6cb3\U0001f3e6\u0628", ["##\u0628", "\u6cb3", "##\U0001f3e6"], ["\u6cb3", "##\U0001f3e6", "##\u0628"], rule)
 
 
@@ -88,8 +89,11 @@ first_merge = exercise("02.first_merge", function="first_merge", kind="predict",
 def scores_of(words: list[str], counts: list[int]) -> dict[str, Fraction]:
     """Every pair's score as an exact fraction, by the piece that it would make."""
     rows = [[("" if place == 0 else "##") + letter for place, letter in enumerate(word)] for word in words]
-    single = Counter(symbol for row, count in zip(rows, counts) for symbol in row * count)
-    pairs = Counter(pair for row, count in zip(rows, counts) for pair in list(zip(row, row[1:])) * count)
+    single, pairs = Counter(), Counter()
+    for row, count in zip(rows, counts):
+        for found, parts in ((single, row), (pairs, zip(row, row[1:]))):
+            for part in parts:
+                found[part] += count
     return {a + b[2:]: Fraction(number, single[a] * single[b]) for (a, b), number in pairs.items()}
 
 
@@ -122,6 +126,7 @@ def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
     rule = "The score is count(ab) divided by count(a) and by count(b), and the largest score wins, not the largest count."
     ask_first(student, ["ab", "ac", "db", "eb"], [1] * 4, rule, {"ac": 0.5})
     ask_first(student, ["abx", "aby", "abz", "cd"], [1] * 4, rule, {"cd": 1.0})
+    ask_first(student, ["ab", "ac", "db", "eb"] * 40, [1] * 160, rule, {"ac": 1 / 80})
     ask_first(student, ["abx", "aby", "cbz", "cdz", "edx", "edy"], [1] * 6, rule)
     a, b, c, d, e = shuffled(rng, "bankriveto")[:5]
     ask_first(student, [a + b, d + b, e + b, a + c], [1] * 4, rule, {a + c: 0.5})
@@ -162,10 +167,11 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
     ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
+    ask_first(student, ["ab", "Zy"], [2, 2], f"{tie} Capitals come before small letters.", {"Zy": 0.5})
     divided = "Equal fractions are equal: divide once, by the product. Dividing by one count and then by the other rounds twice."
     for more in ("a", "zb"):            # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)
         ask_first(student, ["ab", more, "cd", "zd", "z"], [3, 2, 1, 4, 40], divided, {"ab": 0.2})
-    for count in (3_000, 30_000):
+    for count in (3_000, 30_000, 300_000):
         ask_first(student, ["ab", "cd"], [count, count - 1], "Only equal scores are a tie. Nearly equal ones are not: the larger wins, "
                                                              "however little larger it is.", {"cd": 1 / (count - 1)})
     ask_first(student, ["a"], [3], "Without a pair the answer is an empty dictionary.", {})

@@ -19,6 +19,7 @@ def test_words_are_cut_at_every_kind_of_space(student, rng):
     ask_words(student, "we sat on the bank", ["we", "sat", "on", "the", "bank"], rule)
     ask_words(student, "  the  bank   lends ", ["the", "bank", "lends"], rule)
     ask_words(student, "bank", ["bank"], "A text of one word is that word.")
+    ask_words(student, "the bank " * 40, ["the", "bank"] * 40, rule)
     for text in ("", " ", " \n  "):
         ask_words(student, text, [], "A text without words gives an empty list.")
     kinds = "A tab, a line end, and whatever isspace() calls a space cut words like a space."
@@ -147,6 +148,8 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
     rule = "The characters of the tokens are looked up in the table, and the bytes are read as UTF-8."
     ask_text(student, b"We sat on the bank", [2, 6, 9, 13], rule)
     ask_text(student, b"bank", [], "One token is a text.")
+    ask_text(student, "Be\u0301\u00e9K ".encode(), [1, 2], "The text is what the bytes say: nothing is put together or taken apart.")
+    ask_text(student, b"bank " * 40, list(range(1, 200)), rule)
     ask_text(student, b"\xef\xbb\xbfbank\r\nriver\rbank", [3, 8],
              "Every byte is kept: no mark at the beginning is taken off, and no end of a line is rewritten.")
     ask_text(student, b" two  spaces\n\tand\x00control\x7f signs \xc2\xad", [4, 5, 12], "Every byte has its character, not only the space.")

@@ -128,8 +128,9 @@ def compare_shares(student, table: torch.Tensor, discount: float, cause: str) ->
 @kneser_ney.stage("discount", points=1.5)
 def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
     for size, seen, discount in ((4, 2, 0.5), (5, 3, 0.75), (whole(rng, 6, 8), whole(rng, 2, 4), float(uniform(rng, 0.2, 0.4))),
-                                 (4, 3, 1.0), (6, 1, 0.9)):
+                                 (4, 3, 1.0), (6, 1, 0.9), (120, 60, 0.5)):
         table = wheel(rng, size, seen)
+        ask_shares(student, table, discount / 2)            # the same counts have other shares with another discount
         shares, right = ask_shares(student, table, discount), smoothed(table, discount).float()
         gap, wanted = (one - one.amin(1, keepdim=True) for one in (shares, right))      # 0 in the last row, which has all tokens
         expect(gap[table > 0], "How much more than an unseen token a seen one has", _given(table, discount)).close(
@@ -225,7 +226,7 @@ def ask_judge(student, key: str, log_probs: torch.Tensor, mask: torch.Tensor, nu
 @judge.stage("nats", points=1)
 def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     rule = "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the natural logarithm stays as it is."
-    for rows, columns in ((1, 1), (1, whole(rng, 3, 9)), (whole(rng, 3, 5), 1), (whole(rng, 2, 4), whole(rng, 5, 8)), (4, 4)):
+    for rows, columns in ((1, 1), (1, 120), (1, whole(rng, 3, 9)), (whole(rng, 3, 5), 1), (whole(rng, 2, 4), whole(rng, 5, 8)), (4, 4)):
         log_probs, mask = batch(rng, [columns] * rows, columns)
         ask_judge(student, "nats_per_token", log_probs, mask, whole(rng, 20, 90), rule)
     ask_judge(student, "nats_per_token", torch.tensor([[-1.0, -torch.inf]]), torch.ones(1, 2, dtype=torch.bool), 9,
@@ -259,6 +260,9 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
         log_probs, mask = batch(rng, [2, 5, 1], 5)
         ask_judge(student, "nats_per_token", torch.where(mask, log_probs, filling), mask, 40,
                   "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is NaN.")
+    log_probs, mask = batch(rng, [2, 4], 4)
+    for one in (mask, torch.ones_like(mask)):
+        ask_judge(student, "nats_per_token", log_probs, one, 40, f"{rule} The same numbers with another mask have another mean.")
     log_probs, mask = batch(rng, [2, 6, 6], 6)
     turned = mask.flip(1)
     ask_judge(student, "nats_per_token", torch.where(turned, log_probs.flip(1), -9.0), turned, 40, "The filling may stand in front: mask says where.")
@@ -270,6 +274,8 @@ def test_bits_per_byte_are_bits_and_over_all_bytes(student, rng):
     for lengths, num_bytes in (([4], 4), ([1], 1), ([6, 2, 5], whole(rng, 30, 60)), ([3, 3], 1_000_000), ([0, 4], 17)):
         log_probs, mask = batch(rng, lengths, max(lengths))
         ask_judge(student, "bits_per_byte", log_probs, mask, num_bytes, rule)
+    for num_bytes in (9, 18):
+        ask_judge(student, "bits_per_byte", torch.full((1, 3), -2.0), torch.ones(1, 3, dtype=torch.bool), num_bytes, rule)
     log_probs, mask = batch(rng, [3, 2], 4)
     ask_judge(student, "bits_per_byte", torch.where(mask, -torch.inf, 0.0), mask, 9, "A token with the probability 0 makes the bits infinite.")
     ask_judge(student, "bits_per_byte", torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool), 9, "A model that was sure and right needs 0 bits.")

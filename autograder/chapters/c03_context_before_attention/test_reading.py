@@ -2,7 +2,7 @@
 import torch
 
 from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
-from autograder.checks.draws import normal, uniform, whole
+from autograder.checks.draws import normal, one_changed, uniform, whole
 from autograder.checks.protocol import StudentError, exercise, expect
 from autograder.checks.slips import note
 from autograder.checks.views import FAILS, strided
@@ -87,6 +87,8 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
         ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")
         ask_step(student, (torch.zeros(1, inward), *silent[1:]), "ifgo", f"{rule} Here x is 0, and the h of the word before is not.")
         ask_step(student, silent, "ifgoch", rule)
+    for parts in [full_step(rng, 1, 130, 2, 2), *one_changed(full_step(rng, 1, 2, 3, 3), full_step(rng, 1, 2, 3, 3))]:
+        ask_step(student, parts, "ifgoch", rule)
     wide = full_step(rng, 1, 3, 2, 2)
     wide[-1][:] = torch.tensor([8.0, -9.0]).repeat(4)
     ask_step(student, wide, "ifgoch", f"{rule} No sum is cut.")
@@ -134,6 +136,11 @@ def bent(inputs, state):
     """A reader whose state is two numbers wide and its words three."""
     weight = torch.tensor([[0.7, -0.4], [0.3, 0.9], [-0.6, 0.5]])
     return torch.tanh(inputs @ weight + state @ torch.tensor([[0.8, 0.5], [-0.5, 0.6]]) + 0.1)
+
+
+def mirrored(inputs, state):
+    """Another reader of the same widths."""
+    return bent(inputs.flip(1), state.flip(1))
 
 
 def read(step, x, mask, start) -> torch.Tensor:
@@ -184,6 +191,10 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     ask_reading(student, rng, [[1, 1, 0]], MEETS, halve_and_add, 8.0)
     for rows in ([[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0], [1, 1], [1, 0]], [[1, 0, 0, 0, 0]], [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]):
         ask_reading(student, rng, rows, MEETS)
+    ask_reading(student, rng, [[1] * 110], FULL)
+    masks = torch.tensor([[True, True, True]]), torch.tensor([[True, True, False]])
+    for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
+        expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
     length = whole(rng, 3, 5)
     ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
 

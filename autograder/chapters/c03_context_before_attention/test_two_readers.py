@@ -2,7 +2,7 @@
 import torch
 
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import counts, distinct, normal, uniform, whole
+from autograder.checks.draws import counts, distinct, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/elmo"
@@ -49,7 +49,7 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
 @letter_patterns.stage("maximum", points=1.5)
 def test_the_largest_of_all_places_counts(student, rng):
     rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
-    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5)):
+    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5), (130, 2, 2, 2)):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, above(letters, filters), torch.zeros(number), rule)
     for place in (0, 3, whole(rng, 1, 2)):                      # places 0 to 3
@@ -68,6 +68,9 @@ def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
     ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
+    drawn = [(normal(rng, 4, 2), normal(rng, 2, 2, 2), uniform(rng, 40, 60, 2)) for _ in range(2)]
+    for parts in one_changed(*drawn):
+        ask_patterns(student, *parts, rule)
     letters, filters = uniform(rng, 1, 2, 4, 2), -uniform(rng, 1, 2, 3, 2, 2)          # all scores are below 0
     ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
 
@@ -115,11 +118,17 @@ def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     rule = "The shares are e to each weight, divided by their sum; each layer is multiplied by its own share, then the layers are summed."
     for size in (*SIZES, (whole(rng, 3, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
         ask_mix(student, normal(rng, *size) + 0.5, normal(rng, size[0]), 1.0, rule)
+    layers = normal(rng, 2, 130, 1)
+    for _ in range(2):
+        ask_mix(student, layers, normal(rng, 2), 1.0, rule)
     ask_mix(student, torch.tensor([[[4.0]], [[2.0]], [[0.0]]]), torch.tensor([0.0, 2.0, 0.0]).log1p(), 1.0, rule)
 
 
 @mix_layers.stage("gamma", points=0.5)
 def test_gamma_multiplies_the_whole(student, rng):
+    layers, weights = normal(rng, 3, 2, 4) + 0.5, normal(rng, 3)
+    for gamma in (2.0, 3.0):
+        ask_mix(student, layers, weights, gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
     for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0):
         ask_mix(student, normal(rng, 3, 2, 4) + 0.5, normal(rng, 3), gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
 
@@ -183,6 +192,9 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
                         filling=filling)
             ask_targets(student, texts(rng, *lengths), ("behind",), "A place of the filling has no target: the one behind a text's last word is not "
                                                                    "asked for that word.", filling=filling)
+    for rows in ([[1, 2, 3]], [[1, 2, 3, 4]]):
+        ask_targets(student, rows, ("ahead", "behind"), "The same ids have other targets with another mask.", columns=4, filling=4)
+    ask_targets(student, [[*range(1, 131)], [7]], ("ahead", "behind"), "Each text is shifted as a whole, however long it is.")
     zeros = [[5, 0, 0, 3], [0, 4], [0, 0, 0]]
     ask_targets(student, zeros, ("ahead", "behind"), "Id 0 is a word like any other: only mask says what is filling.", filling=0)
     ask_targets(student, [[3, 3, 3], [3, 3]], ("ahead", "behind"), "The same word may come again, and may stand in the filling too.", filling=3)

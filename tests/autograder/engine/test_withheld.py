@@ -32,7 +32,7 @@ def through_the_library(x):
 def honest(x): return torch.softmax(x @ x.T, -1)
 def imports_inside(x):
     from reference_impl.embeddings.counts import ppmi
-    return x
+    return x.clone()
 '''
 TOUCHES = {
     "lambda x: ppmi(x)": COUNTS, "lambda x: counts.ppmi(x)": COUNTS, "swallows": COUNTS,
@@ -42,7 +42,7 @@ TOUCHES = {
     "lambda x: x.softmax(-1)": "torch.Tensor.softmax", "lambda x: Tokenizer(models.BPE()).encode('a')": "tokenizers",
     "lambda x: tokenizers.Tokenizer.from_str('{}')": "tokenizers",
 }
-FREE = ["honest", "imports_inside", "lambda x: torch.ones(3)", "lambda x: Vocabulary(['a'], [1]) and x"]
+FREE = ["honest", "imports_inside", "lambda x: torch.ones(3)", "lambda x: Vocabulary(['a'], [1]) and x.clone()"]
 SOURCE = SETUP + "".join(f"f{number} = {code}\n" for number, code in enumerate([*TOUCHES, *FREE]))
 
 
