@@ -22,6 +22,7 @@ from pathlib import Path
 import yaml
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
+BLOCK = re.compile(r"(\d+[.)]|[-+*>]|#{1,6})(\s|$)")      # texts are inline; these begin a block, and an option would lose its words
 
 
 class QuestionError(Exception):
@@ -141,6 +142,9 @@ def _text(where, entry, key):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
         raise QuestionError(f"{where}: {key} is {value!r}; write some text (quote yes, no and null)")
+    if BLOCK.match(value.strip()):
+        raise QuestionError(f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation: begin otherwise "
+                            "(a number without its dot, for example)")
     return value.strip()
 
 

@@ -47,6 +47,8 @@ def test_a_sound_file_is_read_in_order(load):
     (lambda c: c["flashcards"][0].update(hint="x"), r"unknown key hint"),
     (lambda c: c["quiz"][0]["options"][1].update(text="yes"), r"same text"),
     (lambda c: c["quiz"][0]["options"][1].update(text=False), r"text is False.*quote yes, no"),
+    (lambda c: c["quiz"][0]["options"][1].update(text="10."), r"option 2: text is '10.', which Markdown reads as a list"),
+    (lambda c: c["flashcards"][0].update(back="- one\n- two"), r"back is .*Markdown reads as a list"),
     (lambda c: c.update(cards=[]), r"expected the keys quiz and flashcards"),
 ])
 def test_a_mistake_is_named_with_file_and_entry(load, change, message):

@@ -124,6 +124,8 @@
     const stage = live(figure, data, drawings[name]);
     kit.asStill = false;
     stage.querySelectorAll(".w2s-bar, title").forEach((node) => node.remove());
+    stage.querySelectorAll("button").forEach((button) =>
+      button.replaceWith(kit.el("span", { class: button.className }, ...button.childNodes)));
     for (const node of stage.querySelectorAll("*"))
       for (const { name: attribute } of Array.from(node.attributes))
         if (/^(id|for|role|tabindex|aria-.*|data-.*)$/.test(attribute)) node.removeAttribute(attribute);
