@@ -72,7 +72,7 @@ def _writing(function: Callable) -> Callable:
         value = function(*args, **more)
         for arg in args:
             for tensor in _tensors(arg):
-                tensor.copy_(tensor == 0 if str(tensor.dtype) == "torch.bool" else tensor + 1)
+                tensor.copy_(tensor == 0)       # another number whatever it was, for every dtype
             if isinstance(arg, list):
                 arg.append([0])
         return value

@@ -9,7 +9,7 @@ import torch
 
 from autograder.checks import slips
 from autograder.checks.drawn import fault_of
-from autograder.checks.exchange import Call, Request, Returned, StudentError
+from autograder.checks.exchange import Call, Request, StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, StageResult
 from autograder.checks.student import Student
@@ -39,7 +39,8 @@ def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.
     for stage in exercise.stages:
         runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
         if run.result.status == "passed" and not exercise.changes:
-            run.slips.extend(filter(None, (_slip_once_more(student, run.calls), slip_with_views(student, run.calls))))
+            last = next(filter(is_plain, reversed(run.calls)), None)
+            run.slips.extend(filter(None, (_slip_once_more(student, last), slip_with_views(student, run.calls))))
     return runs
 
 
@@ -48,7 +49,7 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     noted = slips.begin()
     result = run_stage(stage, student, rng, exercise)
     calls = student.calls
-    if result.status == "wrong" and calls and not _repeats(student, calls[-1]):
+    if result.status == "wrong" and calls and is_plain(calls[-1]) and _slip_once_more(student, calls[-1]) == slips.AGAIN:
         result = replace(result, cause=f"{slips.AGAIN} {result.cause}")
     if not exercise.changes and any(call.changed for call in calls):
         slips.note(slips.CHANGED)
@@ -59,9 +60,8 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     return Run(result, calls, noted)
 
 
-def _slip_once_more(student: Student, calls: list[Call]) -> str:
-    """The sentence of the slip that the last question brings to light when it is asked a second time, or ""."""
-    call = next(filter(is_plain, reversed(calls)), None)
+def _slip_once_more(student: Student, call: Call | None) -> str:
+    """The sentence of the slip that a question brings to light when it is asked a second time, or "" (as without a question)."""
     if call is None:
         return ""
     try:
@@ -69,17 +69,6 @@ def _slip_once_more(student: Student, calls: list[Call]) -> str:
     except StudentError as error:
         return slips.AGAIN if error.kind == "error" else ""
     return slips.STALE if again.stale else "" if same(again.value, call.outcome.value) else slips.AGAIN
-
-
-def _repeats(student: Student, call: Call) -> bool:
-    """Whether the same question gets the same answer; True where it cannot be asked again."""
-    if not call.again or not isinstance(call.outcome, Returned) or any(map(callable, call.args)):
-        return True
-    try:
-        again = student.perform(Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs))
-    except StudentError:
-        return True
-    return same(again.value, call.outcome.value)
 
 
 def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> StageResult:
