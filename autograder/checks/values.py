@@ -93,7 +93,8 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
         raise Unreadable(f"a tensor on the device {tensor.device}; return it with .cpu()")
     if tensor.dtype not in TENSOR_DTYPES:
         raise Unreadable(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
-    return tensor.detach().clone(memory_format=torch.contiguous_format).as_subclass(torch.Tensor)
+    plain = tensor.detach().clone(memory_format=torch.contiguous_format)
+    return plain if type(plain) is torch.Tensor else plain.as_subclass(torch.Tensor)
 
 
 def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) -> bool:

@@ -8,12 +8,12 @@ COUNTS = "01.window_counts"
 
 def _count(sentences, vocab_size, places, step=1.0):
     """A table to which every position j in places(sentence, i) adds `step` as a context of position i."""
-    counts = torch.zeros(vocab_size, vocab_size)
+    counts = [[0.0] * vocab_size for _ in range(vocab_size)]      # numbers are added to far faster than tensors' cells
     for sentence in sentences:
         for i, center in enumerate(sentence):
             for j in places(sentence, i):
-                counts[center, sentence[j]] += step
-    return counts
+                counts[center][sentence[j]] += step
+    return torch.tensor(counts).reshape(vocab_size, vocab_size)
 
 
 @mistake(COUNTS, "right-side-only", caught_by="middle", loses=4,
