@@ -112,3 +112,8 @@ DATA |= {
     "seen-by-layer": {"words": ["the", "bank", "lends"], "place": 1,
                       "readers": [{"key": key, "label": key, "columns": columns} for key, columns in SEEN.items()]},
 }
+
+DATA["attention-plane"] = {"words": ["sat", "the", "bank"], "at": 1, "size": 4, "query": [1.5, 1.5], "keys": [[0, 0], [1, 0], [1, 1]],
+                           "values": [[0, 8], [0, 0], [8, 0]], "drawn": [[0.5, -1.0, 2.0], [1.0, 1.0, -0.5], [0.0, 2.0, 1.5], [-1.0, 0.5, 1.0]]}
+DATA["two-clocks"] = {"words": ["bank", "river"], "query": [1, 2], "key": [2, 1], "places": [3, 1], "most": 6,
+                      "speeds": [{"key": "quarter", "label": "90°", "degrees": 90}, {"key": "slow", "label": "10°", "degrees": 10}]}

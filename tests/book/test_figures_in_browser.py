@@ -9,10 +9,13 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+import torch
 
 from course.book import readings, stills
 from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
+from reference_impl.layers.attention import attention_weights
+from reference_impl.layers.rotary import rotary_tables, rotate
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
 from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
@@ -106,6 +109,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("spelling-looks", "button:has-text('Step')", "Enter"), ("spelling-looks", "input:checked", "ArrowRight"),
     ("two-readers", "input:checked >> nth=0", "ArrowRight"), ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
     ("seen-by-layer", "input:checked", "ArrowRight"), ("seen-by-layer", "button >> nth=0", "Enter"),
+    ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"), ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
+    ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"), ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -364,6 +369,56 @@ def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_
     assert lit() == ["bank", "lends"] and "asks it for “the”" in said(page)
     page.get_by_role("button", name="1 words: lends, layer 0").click()
     assert lit() == ["lends"] and "language model" not in said(page)
+
+
+@pytest.mark.parametrize("mask, scale, rest, size", [("all", "root", "zero", 4), ("before", "none", "zero", 5), ("all", "root", "drawn", 5),
+                                                     ("before", "none", "drawn", 4), ("none", "root", "zero", 2)])
+def test_weights_in_the_plane_are_the_references_also_when_a_key_was_moved(show, mask, scale, rest, size):
+    page, data = show("attention-plane"), DATA["attention-plane"]
+    press(page, page.get_by_role("slider", name="key of sat"), "ArrowLeft")
+    for name, value in (("It sees", mask), ("Scores", scale), ("The other D", rest)):
+        page.get_by_role("group", name=name).locator(f"input[value={value}]").check(force=True)
+    page.get_by_label("D, from 2 to 5").fill(str(size))
+    press(page, page.get_by_label("D, from 2 to 5"), "Enter")
+    vectors = [[*point, *(drawn[:size - 2] if rest == "drawn" else [0.0] * (size - 2))]
+               for point, drawn in zip([data["query"], [-0.1, 0.0], *data["keys"][1:]], data["drawn"], strict=True)]
+    q, k, v = (torch.tensor(rows, dtype=torch.float64)[None, None] for rows in (vectors[:1], vectors[1:], data["values"]))
+    open_ = {"all": torch.ones(1, 3).bool(), "before": torch.tensor([[True, True, False]]), "none": torch.zeros(1, 3).bool()}[mask]
+    weights = attention_weights(q, k, open_, scale=None if scale == "root" else 1.0)
+    stage = page.locator(".w2s-stage")
+    assert json.loads(stage.get_attribute("data-weights")) == pytest.approx(weights.flatten().tolist(), abs=1e-9)
+    assert json.loads(stage.get_attribute("data-output")) == pytest.approx((weights @ v).flatten().tolist(), abs=1e-9)
+
+
+def test_a_key_in_the_plane_follows_the_pointer(show):
+    page = show("attention-plane")
+    key = page.get_by_role("slider", name="key of bank")
+    box = key.locator("circle").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 60)
+    page.mouse.up()
+    page.mouse.move(0, 0)
+    x, y = map(float, key.get_attribute("aria-valuetext").split(", "))
+    assert x == 1.0 and y > 1.3
+
+
+@pytest.mark.parametrize("turn", [90, 10])
+def test_two_clocks_give_the_references_score_which_stays_when_both_are_moved(show, turn):
+    page, data = show("two-clocks"), DATA["two-clocks"]
+    stage, sliders = page.locator(".w2s-stage"), page.get_by_role("slider")
+    page.locator(".w2s-segment", has_text=f"{turn}°").click()
+    scores = {}
+    for together, key, places in (("alone", "ArrowRight", (4, 1)), ("together", "End", (6, 3)), ("together", "Home", (6, 3))):
+        page.locator(f"input[value={together}]").check(force=True)
+        press(page, sliders.nth(0), key)
+        assert stage.get_attribute("data-places") == ",".join(map(str, places))
+        q, k = (rotate(torch.tensor(pair, dtype=torch.float64).view(1, 1, 1, 2), rotary_tables(torch.tensor([math.radians(turn * place)]), 2,
+                dtype=torch.float64)) for pair, place in zip((data["query"], data["key"]), places, strict=True))
+        assert json.loads(stage.get_attribute("data-query")) == pytest.approx(q.flatten().tolist(), abs=1e-6)
+        assert float(stage.get_attribute("data-score")) == pytest.approx(float((q * k).sum()), abs=1e-6)
+        scores[places] = float(stage.get_attribute("data-score"))
+    assert scores[6, 3] == pytest.approx(scores[4, 1], abs=1e-9)
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):

@@ -1,0 +1,95 @@
+/* Attention of one word in the plane: the query and the keys can be moved; weights and what is seen follow.
+
+   data = {
+     words: ["sat", ...], at: 2,             the words, and the one that asks
+     query: [x, y], keys: [[x, y], ...]      the first two numbers of each vector, size: 4 of how many
+     values: [[x, y], ...]
+     drawn: [[...], ...]                     for the query and each key further numbers, drawn at random; as many as a size may ask
+   } */
+window.w2s.register("attention-plane", function (stage, data, tools) {
+  "use strict";
+  const { svg, set } = tools, { words, values, at } = data, SIDE = 264, REACH = 2.4, EDGE = 2.2, most = data.drawn[0].length + 2;
+  const points = [data.query, ...data.keys].map((point) => [...point]), names = [`query of ${words[at]}`,
+    ...words.map((word) => `key of ${word}`)];
+  const far = Math.max(...values.flat().map(Math.abs)) * 1.2;
+  let size = data.size, scale = "root", mask = "all", rest = "zero", second = [SIDE + 16, 0];
+  const plane = (title) => svg("g", {}, svg("rect", { class: "w2s-lane hue-grey", width: SIDE, height: SIDE, rx: 6 }),
+    svg("text", { class: "w2s-lane-count", x: 10, y: 21 }, title));
+  const toPixels = ([x, y]) => [SIDE / 2 + x * SIDE / 2 / REACH, SIDE / 2 - y * SIDE / 2 / REACH];
+  const toValue = ([x, y]) => [22 + x * (SIDE - 44) / far, SIDE - 30 - y * (SIDE - 44) / far];
+  const [zeroX, zeroY] = toPixels([0, 0]), arrow = svg("line", { class: "w2s-line is-solid hue-blue", x1: zeroX, y1: zeroY });
+  const asked = plane("query and keys"), seen = plane("values, and what is seen"), dots = svg("g", {});
+  asked.append(svg("path", { class: "w2s-grid", d: `M0 ${zeroY}H${SIDE}M${zeroX} 0V${SIDE}` }), arrow);
+  seen.append(dots);
+  const picture = tools.picture({ class: "w2s-lanes", role: "group" }, asked, seen);
+  const move = (n, point) => { points[n] = point.map((value) => Math.round(Math.max(-EDGE, Math.min(EDGE, value)) * 10) / 10); draw(); };
+
+  const handles = points.map((_, n) => {
+    const node = svg("g", { class: "w2s-handle", tabindex: 0, role: "slider", "aria-label": names[n], "aria-valuemin": -EDGE,
+      "aria-valuemax": EDGE, onkeydown(event) {
+        const step = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] }[event.key];
+        if (step) { event.preventDefault(); move(n, points[n].map((value, i) => value + step[i])); }
+      }, onpointerdown: (event) => node.setPointerCapture(event.pointerId), onpointermove(event) {
+        if (!node.hasPointerCapture(event.pointerId)) return;
+        const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.node.getScreenCTM().inverse());
+        move(n, [(x - zeroX) / (SIDE / 2 / REACH), (zeroY - y) / (SIDE / 2 / REACH)]);
+      } }, svg("circle", { class: "w2s-grip", r: 15 }), svg("g", {}),
+    svg("text", { class: "w2s-word" }, n ? words[n - 1] : "query"));
+    asked.append(node);
+    return node;
+  });
+
+  const bars = tools.bars({ rows: words.length, text: (value) => `${(100 * value).toFixed(1)} %` });
+
+  function draw() {
+    const dot = (n) => points[0][0] * points[n][0] + points[0][1] * points[n][1] + (rest === "zero" ? 0
+      : data.drawn[0].slice(0, size - 2).reduce((sum, value, i) => sum + value * data.drawn[n][i], 0));
+    const open = words.map((_, s) => mask === "all" || (mask === "before" && s <= at));
+    const scores = words.map((_, s) => dot(s + 1) / (scale === "root" ? Math.sqrt(size) : 1));
+    const high = Math.max(...scores.filter((_, s) => open[s])), shares = scores.map((score, s) => (open[s] ? Math.exp(score - high) : 0));
+    const sum = shares.reduce((a, b) => a + b) || 1, weights = shares.map((share) => share / sum);
+    const output = [0, 1].map((i) => weights.reduce((total, weight, s) => total + weight * values[s][i], 0));
+    points.forEach((point, n) => {
+      tools.move(handles[n], ...toPixels(point));
+      set(handles[n], { "aria-valuenow": point[0], "aria-valuetext": point.map((value) => value.toFixed(1)).join(", ") });
+      handles[n].childNodes[1].replaceChildren(tools.mark(n === 0 ? { hue: "blue", mark: 4 } : open[n - 1] ? { hue: "orange",
+        mark: 0 } : { hue: "grey", mark: 3 }));
+    });
+    tools.placeLabels(handles.map((node) => node.lastChild), points.map(toPixels), SIDE, points.map((_, n) => n));
+    set(arrow, { x2: toPixels(points[0])[0], y2: toPixels(points[0])[1] });
+    const spots = [...values, output], marks = spots.map((_, n) => (n < words.length ? svg("circle", { class: "w2s-share hue-orange",
+      r: 3 + 20 * Math.sqrt(weights[n]) }) : tools.mark({ hue: "blue", mark: 4 })));
+    const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((value) => value.toFixed(1)).join(", ")})`));
+    dots.replaceChildren(...spots.map((spot, n) => tools.move(svg("g", {}, marks[n], labels[n]), ...toValue(spot))));
+    tools.placeLabels(labels, spots.map(toValue), SIDE, spots.map((_, n) => -n));
+    bars.show(words.map((word, s) => ({ label: open[s] ? `${word}: ${scores[s].toFixed(2)}` : `${word}: hidden`, value: weights[s],
+      hue: "orange" })), { most: 1 });
+    const best = weights.indexOf(Math.max(...weights));
+    Object.assign(stage.dataset, { weights: JSON.stringify(weights), output: JSON.stringify(output), size, scale, mask, rest });
+    picture.name("Two planes: the query with the keys, and the values with what is seen.");
+    tools.say(mask === "none" ? "Every key is hidden: all weights are 0, and so is what is seen."
+      : `“${words[best]}” gets ${(100 * weights[best]).toFixed(1)} % of the weight. What is seen: (${output.map((value) =>
+        value.toFixed(2)).join(", ")}).`);
+  }
+
+  const choose = (legend, value, options, onchange) => tools.choice({ legend, value, onchange: (key) => { onchange(key); draw(); },
+    options: Object.entries(options).map(([key, label]) => ({ key, label })) });
+  const field = tools.textField({ label: `D, from 2 to ${most}`, value: String(size), most: 4, oninput(text) {
+    const typed = Number(text);
+    if (!Number.isInteger(typed) || typed < 2 || typed > most) { tools.say(`D is a whole number from 2 to ${most}.`); return; }
+    size = typed;
+    draw();
+  } });
+  set(field.input, { size: 6 });
+  field.node.style.setProperty("flex", "0 1 auto");
+  stage.append(tools.bar(choose("It sees", mask, { all: "all", before: "itself and before", none: "nothing" }, (key) => { mask = key; }),
+    choose("Scores", scale, { root: "divided by √D", none: "as they are" }, (key) => { scale = key; })),
+  tools.bar(field, choose("The other D − 2 numbers", rest, { zero: "0", drawn: "drawn at random" }, (key) => { rest = key; })),
+  picture.node, tools.el("p", { class: "w2s-cut-name" }, "Each key's score, and its weight"), bars.node);
+  tools.onWidth((width) => {
+    second = width < 2 * SIDE + 16 ? [0, SIDE + 12] : [SIDE + 16, 0];
+    tools.move(seen, ...second);
+    set(picture.node, { viewBox: `0 0 ${SIDE + second[0]} ${SIDE + second[1]}`, width: SIDE + second[0] });
+  });
+  draw();
+});
