@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
-           "vocabularies", "elmo", "peeking")
-"""In this order: `ngrams`, `lstm`, `adapt`, `dpo` and `peeking` begin with what `gpt` keeps."""
+           "vocabularies", "elmo", "peeking", "positions")
+"""In this order: `ngrams`, `lstm`, `adapt`, `dpo`, `peeking` and `positions` begin with what `gpt` keeps."""
 
 
 def main() -> int:

@@ -68,7 +68,7 @@ class XLAttention(MultiHeadAttention):
 class Block(nn.Module):
     """GPT-2's block."""
 
-    def __init__(self, kind: str):
+    def __init__(self):
         super().__init__()
         self.attention_norm, self.feed_forward_norm = LayerNorm(WIDTH), LayerNorm(WIDTH)
         self.attention = MultiHeadAttention(WIDTH, HEADS)
@@ -87,7 +87,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.kind = kind
         self.embedding = nn.Embedding(VOCAB_SIZE, WIDTH)
-        self.blocks = nn.ModuleList(Block(kind) for _ in range(LAYERS))
+        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
         self.norm = LayerNorm(WIDTH)
         start_normal(self)  # all that kinds share, drawn before what they do not
         if kind == "learned":

@@ -15,7 +15,7 @@ from course.book import readings, stills
 from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
 from reference_impl.layers.attention import attention_weights
-from reference_impl.layers.rotary import rotary_tables, rotate
+from reference_impl.layers.rotary import Tables, rotate
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
 from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
@@ -413,10 +413,10 @@ def test_two_clocks_give_the_references_score_which_stays_when_both_are_moved(sh
         page.locator(f"input[value={together}]").check(force=True)
         press(page, sliders.nth(0), key)
         assert stage.get_attribute("data-places") == ",".join(map(str, places))
-        q, k = (rotate(torch.tensor(pair, dtype=torch.float64).view(1, 1, 1, 2), rotary_tables(torch.tensor([math.radians(turn * place)]), 2,
-                dtype=torch.float64)) for pair, place in zip((data["query"], data["key"]), places, strict=True))
-        assert json.loads(stage.get_attribute("data-query")) == pytest.approx(q.flatten().tolist(), abs=1e-6)
-        assert float(stage.get_attribute("data-score")) == pytest.approx(float((q * k).sum()), abs=1e-6)
+        tables = [Tables(torch.tensor([[math.cos(angle)]]), torch.tensor([[math.sin(angle)]])) for angle in (math.radians(turn * place) for place in places)]
+        q, k = (rotate(torch.tensor(pair).float().view(1, 1, 1, 2), table) for pair, table in zip((data["query"], data["key"]), tables, strict=True))
+        assert json.loads(stage.get_attribute("data-query")) == pytest.approx(q.flatten().tolist(), abs=1e-5)
+        assert float(stage.get_attribute("data-score")) == pytest.approx(float((q * k).sum()), abs=1e-5)
         scores[places] = float(stage.get_attribute("data-score"))
     assert scores[6, 3] == pytest.approx(scores[4, 1], abs=1e-9)
 

@@ -80,6 +80,16 @@ def test_readers_of_both_directions_know_the_answer_where_it_was_given_and_not_w
         assert min(both["at the last place"]) > 4
 
 
+def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_four_terms_carry_them_beyond_it():
+    found = {kind: {length: sum(runs) / len(runs) for length, runs in one["nats"].items()} for kind, one in record("positions")["found"].items()}
+    for kind in ("T5", "Transformer-XL", "ALiBi", "RoPE"):
+        assert found[kind]["64"] < min(found[other]["64"] for other in ("none", "learned", "sinusoidal")) - 0.1, kind
+    for kind in ("ALiBi", "Transformer-XL"):
+        assert abs(found[kind]["512"] - found[kind]["64"]) < 0.05, kind
+    for kind in ("T5", "RoPE"):
+        assert found[kind]["512"] > found[kind]["64"] + 0.1, kind
+
+
 def test_make_train_runs_every_script():
     run = runpy.run_path(str(BENCH / "trained" / "all.py"))["SCRIPTS"]
     assert sorted(run) == [path.stem for path in SCRIPTS]
