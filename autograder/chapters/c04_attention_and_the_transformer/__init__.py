@@ -1,0 +1,1 @@
+"""Chapter 4's checks, known mistakes, and what they share."""
