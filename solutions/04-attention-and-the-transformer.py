@@ -52,7 +52,6 @@
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float, Int
