@@ -110,6 +110,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("two-readers", "input:checked >> nth=0", "ArrowRight"), ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
     ("seen-by-layer", "input:checked", "ArrowRight"), ("seen-by-layer", "button >> nth=0", "Enter"),
     ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"), ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
+    ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"), ("attention-maps", "button >> nth=0", "Enter"),
     ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"), ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
@@ -401,6 +402,17 @@ def test_a_key_in_the_plane_follows_the_pointer(show):
     page.mouse.move(0, 0)
     x, y = map(float, key.get_attribute("aria-valuetext").split(", "))
     assert x == 1.0 and y > 1.3
+
+
+def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pressed(show):
+    page, data = show("attention-maps"), DATA["attention-maps"]
+    for slider in page.get_by_role("slider").all():
+        press(page, slider, "End")
+    page.get_by_role("button", name="lends").click()
+    expected = torch.tensor(data["examples"][0]["scores"][2][1][2]).softmax(-1)
+    assert json.loads(page.locator(".w2s-stage").get_attribute("data-weights")) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert "Layer 3, head 2: “lends” looks most at" in said(page)
+    assert page.locator(".w2s-live .w2s-bar-label").all_inner_texts()[2] == f"lends: {data['examples'][0]['scores'][2][1][2][2]:.2f}"
 
 
 @pytest.mark.parametrize("turn", [90, 10])
