@@ -17,11 +17,14 @@
 # An LSTM carries *river* to *bank* through every word between. Here *bank* simply looks at *river*, wherever it stands, and all words look at once.
 # In this notebook you write the formula that every later model stands on, what hides words from it, and the block that is built around it.
 #
-# There are 2 exercises and 14 points. Plan about 39 minutes, in as many sittings as you like.
+# There are 7 exercises and 36 points. Plan about 104 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Look it up | 1 to 2 | 39 | 14 |
+# | Order | 3 to 5 | 43 | 13 |
+# | The block around it | 6 | 12 | 5 |
+# | In your own words | 7 | 10 | 4 |
 #
 # **How an exercise works.**
 # First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
@@ -52,6 +55,7 @@
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -252,3 +256,405 @@ for queries in (longest, 1):
             for word, row in zip(padded[-queries:], table.tolist()):
                 print(f"{word:>10} {''.join('#' if cell else '.' for cell in row)}")
             print()
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-order", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Order
+#
+# Attention sees a set: exchange two words, and their results change places and nothing else. Three ways to say where a word stands: add a vector of waves, turn the queries and keys, or take something off the score for distance.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "sinusoids-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. Waves for positions
+#
+# - **What it is for**: the first Transformer added these to its word vectors. One step further is the same turn wherever you stand, which is the idea behind exercise 7.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: sine and cosine, broadcasting.
+# - **Paper**: Vaswani et al. (2017), section 3.5.
+#
+# **The idea.** A clock has a fast hand and slow ones; together they tell the time of a day to the second. Give each position $p$ a row of $C$ numbers, `hidden` of them, in pairs. Pair $i = 0, 1, \ldots, C/2 - 1$ is a hand with the angle
+#
+# $$\alpha_i = \frac{p}{10000^{\,2i / C}} \text{ radians,}$$
+#
+# and the row holds the sine and the cosine of each in turn:
+#
+# $$\sin \alpha_0,\ \cos \alpha_0,\ \sin \alpha_1,\ \cos \alpha_1,\ \ldots$$
+#
+# **By hand.** With $C = 4$ the angles are $p$ and $p / 100$. Position 0 has the row 0, 1, 0, 1. Position 1 has sin 1 = 0.841, cos 1 = 0.540, sin 0.01 = 0.010, cos 0.01 = 1.000.
+#
+# **Rules**
+#
+# - Each row belongs to the number that stands in `positions` at its place. Positions may begin anywhere, leave some out, go down, and come twice.
+# - The first pair has the exponent 0: its angle is the position itself. With $C = 2$ it is the only one.
+# - Positions go as far as 100,000, and there too four digits after the point are right. In float32 the angle 90,000.4 is 90,000.398: make the angles in float64 (`torch.float64`), and the result float32.
+#
+# **In**: `positions` int64 $(T)$, from 0 to 100,000; `hidden`, an even `int` of at least 2 and at most 1,000. **Out**: float32 $(T, C)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many different angles does a row of six numbers have? Which of its columns share one?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# The numbers 0, 2, 4, ... below $C$, divided by $C$, are the exponents. A column of positions times a row of speeds is a table of angles $(T, C/2)$. `torch.stack` lays sine and cosine side by side on a new last axis, `flatten` puts them in a row.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Three church bells ring every 1, 2 and 4 hours. For some hours, since when is each silent and how long will it stay so, in turns:
+#
+# ```python
+# def bells(hours):                                       # (T,)
+#     every = 2.0 ** torch.arange(3)                      # (3,)
+#     since = hours[:, None] % every                      # (T, 3)
+#     return torch.stack([since, every - since], dim=2).flatten(1)        # (T, 6)
+# ```
+#
+# `bells(torch.tensor([3]))` is 0, 1, 1, 1, 3, 1.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "sinusoids", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sinusoids(positions: Int[Tensor, "T"], hidden: int) -> Float[Tensor, "T C"]:
+    """A row of sines and cosines in turn for each position; the angles slow down from pair to pair."""
+    ### BEGIN SOLUTION
+    speeds = 10_000.0 ** (-torch.arange(0, hidden, 2, dtype=torch.float64) / hidden)       # (C/2,)
+    angles = positions[:, None] * speeds                                                  # (T, C/2)
+    return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1).float()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "sinusoids-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(sinusoids)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "sinusoids-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The product of two rows says how far apart they are, and not where. Look along a line: does it matter where the first of the two stands?
+
+# %% nbgrader={"grade": false, "grade_id": "look-sinusoids", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for apart in (0, 1, 2, 10, 100):
+    rows = attempt(sinusoids, torch.tensor([0, apart, 70, 70 + apart, 9000, 9000 + apart]), 64)
+    if rows is None:
+        break
+    products = [f"{float(rows[first] @ rows[first + 1]):.2f}" for first in (0, 2, 4)]
+    print(f"{apart:>3} apart, from position 0, 70 and 9,000: {', '.join(products)}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rotate-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Turn the queries and keys
+#
+# - **What it is for**: these rotary positions (RoPE) are in LLaMA, Qwen, ModernBERT and most models after them. What a query and a key make of each other then depends on how far apart they stand.
+# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5
+# - **Needs**: exercise 6, slices of the last axis.
+# - **Paper**: Su et al. (2021), section 3.2.2; the layout is the one of GPT-NeoX and of LLaMA's weights in `transformers`.
+#
+# **The idea.** Take the $D$ numbers of a query or key as $D/2$ arrows in the plane. Number $i$ of the first half and number $i + D/2$ make the arrow $(a, b)$. The token at position $p$ has it turned against the clock by the angle
+#
+# $$\theta_i = p \cdot \text{base}^{-2i / D} \text{ radians,} \qquad i = 0, 1, \ldots, D/2 - 1,$$
+#
+# $$(a,\ b) \;\to\; (a \cos\theta_i - b \sin\theta_i,\ \ a \sin\theta_i + b \cos\theta_i).$$
+#
+# **By hand.** Let a step be a quarter turn, so that the numbers stay whole. The query (1, 2) at position 3 makes three of them: (-2, 1), (-1, -2), (2, -1). The key (2, 1) at position 1 makes one: (-1, 2). Their product is -4. At positions 2 and 0 they are (-1, -2) and (2, 1), and the product is -4 again.
+# With $D = 4$ and base 10,000 the vector 1, 0, 0, 0 at position 1 becomes cos 1, 0, sin 1, 0: what left number 0 is in number 2.
+#
+# **Rules**
+#
+# - The pairs are $(0, D/2)$, $(1, D/2 + 1)$ and so on. The paper pairs neighbours, $(0, 1)$, $(2, 3)$: not here.
+# - Token $t$ stands at `positions[t]`, in every sequence and every head. Positions may begin anywhere, leave some out, go down, and come twice.
+# - At position 0 every vector stays as it is. No vector changes its length.
+# - Positions go as far as 100,000, and there too four digits are right: make the angles in float64, then cosine and sine of x's dtype.
+#
+# **In**: `x` float32 or float64 $(B, H, T, D)$ with $D$ even; `positions` int64 $(T)$, from 0 to 100,000; `base`, a `float` from 1 to 1,000,000. **Out**: the dtype and shape of `x`.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Try $D = 2$ first: one arrow, one angle for each token. What has to be added so that $D = 6$ works? Which numbers are $a$ there, and which $b$?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Angles are a table $(T, D/2)$, as in exercise 6, and so are their cosines. The two halves of `x` are $(B, H, T, D/2)$: they multiply with the table as it is. Make both new halves from the *old* ones, then put them behind each other with `torch.cat`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Sheets of paper are made larger by a factor for each page and shifted to the right by their old height. The widths stand in the first half of a row, the heights in the second.
+#
+# ```python
+# def grown(sheets, factors):                             # (books, pages, 2 n), (pages, n)
+#     n = factors.shape[1]
+#     width, height = sheets[..., :n], sheets[..., n:]
+#     return torch.cat([width * factors + height, height * factors], dim=-1)
+# ```
+#
+# The page 3, 4 with the factor 2 becomes 10, 8.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "rotate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rotate(x: Float[Tensor, "B H T D"], positions: Int[Tensor, "T"], base: float) -> Float[Tensor, "B H T D"]:
+    """Turn each pair (i, i + D/2) of every token by its position times the pair's speed."""
+    ### BEGIN SOLUTION
+    half = x.shape[-1] // 2
+    speeds = base ** (-torch.arange(half, dtype=torch.float64) / half)                     # (D/2,)
+    angles = positions[:, None] * speeds                                                  # (T, D/2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., :half], x[..., half:]                                                   # (B, H, T, D/2)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "rotate-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(rotate)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rotate-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A query and a key, moved together through a text and then apart. Which of the two changes their score?
+
+# %% nbgrader={"grade": false, "grade_id": "look-rotate", "locked": true, "schema_version": 3, "solution": false, "task": false}
+query, key = torch.randn(2, 1, 1, 1, 64, generator=torch.Generator().manual_seed(1))
+for places in ((3, 1), (103, 101), (9003, 9001), (3, 2), (3, 3), (4, 1)):
+    turned = [attempt(rotate, vector, torch.tensor([place]), 10_000.0) for vector, place in zip((query, key), places)]
+    if turned[0] is None:
+        break
+    print(f"query at {places[0]:>4}, key at {places[1]:>4}: score {float((turned[0] * turned[1]).sum()):.3f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "distance_bias-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. A price for distance
+#
+# - **What it is for**: ALiBi adds no vector and turns none. It makes far words dearer, and a model that was trained on short texts reads longer ones.
+# - **Difficulty** 3 of 5 · **Time** 13 minutes · **Points** 4
+# - **Needs**: `torch.arange`, broadcasting.
+# - **Paper**: Press et al. (2022), section 3; the rule for other numbers of heads is that of the authors' program.
+#
+# **The idea.** Before the softmax, each head adds to the score of a query and a key
+#
+# $$-\,\text{slope} \cdot \text{distance},$$
+#
+# where the distance is counted in tokens and each of the $H$ heads has its own slope. Return the table of these numbers, for all heads, queries and keys.
+#
+# *The slopes.* If $H$ is a power of two, head $h = 1, 2, \ldots, H$ has the slope $2^{-8h / H}$. With 8 heads that is 1/2, 1/4, ..., 1/256; the last is always 1/256, and one head alone has just that.
+# For any other $H$ let $P$ be the largest power of two below $H$. The first $P$ heads have the slopes of $P$ heads, in their order. The other $H - P$ follow, from between: $2^{-8 (j - 1/2) / P}$ for $j = 1, \ldots, H - P$.
+#
+# *The distance.* There are `num_keys` tokens, and the queries are the **last** `num_queries` of them: the words before may have been read earlier, and only their keys were kept. Query $t = 0, 1, \ldots$ stands at the place `num_keys - num_queries` $+\, t$, key $s = 0, 1, \ldots$ at the place $s$. Their distance is how far the places are from each other, in either direction, and never negative.
+#
+# **By hand.** Three heads: $P = 2$, so the slopes are 1/16 and 1/256, and then $2^{-8 \cdot 0.5 / 2} = 1/4$. With 2 queries and 3 keys the queries stand at places 1 and 2, and the distances are
+#
+# | | key 0 | key 1 | key 2 |
+# | --- | --- | --- | --- |
+# | query 0 | 1 | 0 | 1 |
+# | query 1 | 2 | 1 | 0 |
+#
+# So the third head has -0.25, 0, -0.25 and -0.5, -0.25, 0.
+#
+# **Rules**
+#
+# - A key after the query has the bias of its distance, as one before it has. To hide it is the mask's work.
+# - There may be one head, one query, one key. There are never more queries than keys.
+# - All slopes belong to the same distances: these do not depend on the head.
+#
+# **In**: three `int`s: `num_heads` from 1 to 128, `num_queries` from 1 to `num_keys`, `num_keys` up to 10,000. **Out**: float32 $(H, T, S)$: heads, queries, keys.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Leave the heads for later: what does the table of distances look like for two queries and five keys? Where are its zeros?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `torch.arange(num_keys - num_queries, num_keys)` are the places of the queries. A column of these less a row of the keys' places, without the sign, is the table of distances $(T, S)$. The slopes, with two axes of length 1, make it $(H, T, S)$. For the largest power of two that is not above $H$ there is `H.bit_length()`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Taxis take a price per kilometre along one road, each company its own. Nine kilometre stones; the last few are where passengers wait.
+#
+# ```python
+# def fares(prices, waiting, stones=9):                   # (companies,), an int
+#     here = torch.arange(stones - waiting, stones)       # (waiting,)
+#     there = torch.arange(stones)                        # (stones,)
+#     kilometres = (there[None] - here[:, None]).abs()    # (waiting, stones)
+#     return prices[:, None, None] * kilometres           # (companies, waiting, stones)
+# ```
+#
+# From the last stone to the first it is eight times the price.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "distance_bias", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def distance_bias(num_heads: int, num_queries: int, num_keys: int) -> Float[Tensor, "H T S"]:
+    """Minus each head's slope times the distance of each key from each query, which is one of the last tokens."""
+    ### BEGIN SOLUTION
+    power = 2 ** (num_heads.bit_length() - 1)
+    slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
+    between = [2 ** (-8 * (other + 0.5) / power) for other in range(num_heads - power)]
+    queries = torch.arange(num_keys - num_queries, num_keys)                               # (T,)
+    distance = (torch.arange(num_keys) - queries[:, None]).abs()                           # (T, S)
+    return -torch.tensor(slopes + between)[:, None, None] * distance
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "distance_bias-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(distance_bias)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "distance_bias-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# If nothing but the distance counted: how much of its attention would the last of 512 words give to the ten nearest, itself included, head by head?
+
+# %% nbgrader={"grade": false, "grade_id": "look-distance_bias", "locked": true, "schema_version": 3, "solution": false, "task": false}
+bias = attempt(distance_bias, 8, 1, 512)
+if bias is not None:
+    shares = bias.softmax(-1)[:, 0, -10:].sum(-1)
+    print(", ".join(f"head {head}: {100 * share:.0f} %" for head, share in enumerate(shares.tolist(), start=1)))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. The block around it
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Find the one wrong line: the block
+#
+# - **What it is for**: GPT, LLaMA and ModernBERT are this function, many times over. Attention carries something from word to word, the feed-forward works on each word by itself, and all that they find is added to a stream that runs past them untouched.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5 (1 for the line, 4 for the function)
+# - **Needs**: what a norm and a residual are.
+# - **Paper**: Xiong et al. (2020), section 3 and figure 1, for the norm that comes first; Vaswani et al. (2017), section 3.1.
+#
+# **The idea.** A block with the norm first ("pre-norm") has two sublayers, `attend` and `think`, the feed-forward. Each is fed the norm of the stream, and what it gives is added to the stream:
+#
+# $$y = x + \text{attend}(\text{norm}_1(x)) \qquad \text{out} = y + \text{think}(\text{norm}_2(y))$$
+#
+# The function below runs without complaint, gives the right shape, and a model that is made of it even learns. **Exactly one** of its six numbered lines is wrong: to put another name in one place of that line alone repairs the function.
+#
+# ```python
+# def block(x, attend, think, norm_1, norm_2):      # x (B, T, C)
+#     normed = norm_1(x)                            # line 1
+#     seen = attend(normed)                         # line 2
+#     x = normed + seen                             # line 3
+#     normed = norm_2(x)                            # line 4
+#     thought = think(normed)                       # line 5
+#     return x + thought                            # line 6
+# ```
+#
+# **By hand**, with one number in the place of each tensor. Let norm_1 take 2 away, `attend` multiply by 10, norm_2 halve, and `think` add 1. For $x = 4$: norm_1 gives 2, attention 20, so $y = 24$; norm_2 gives 12, the feed-forward 13, so the result is 37. Follow the code with that and a pencil.
+#
+# **What to do.** Four points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+#
+# **Rules**
+#
+# - Call each of the four once, with the whole batch. Attention is the dearest part of a block.
+# - `x` belongs to the caller: make new tensors and leave it as it was.
+#
+# **In**: `x` float32 or float64 $(B, T, C)$. The other four are functions that take such a tensor and give a new one, of the same shape and dtype; they keep nothing between calls. `attend` mixes the tokens of a sequence, the others treat each token by itself. **Out**: the dtype and shape of `x`.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The two formulas have four places where $x$ or $y$ stands without a norm. Which names does the code have there?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Trace the case by hand through lines 1 to 6 and write down what `normed`, `seen` and `x` are after each. Which is the first line after which a name does not hold what the formulas have at that place?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A text goes by two editors. Each gets a clean copy of it and returns remarks, which are put behind the text itself. The text stays as the author wrote it.
+#
+# ```python
+# def edited(text, first, second, clean):
+#     text = text + first(clean(text))             # not clean(text) + ...: the author's own words stay
+#     return text + second(clean(text))
+# ```
+#
+# With `clean=str.lower`, the text "Bank" and editors who answer "?" and "!" it becomes "Bank?!".
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "block", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def wrong_line() -> int:
+    """The number, 1 to 6, of the line that is wrong."""
+    ### BEGIN SOLUTION
+    return 3
+    ### END SOLUTION
+
+
+def block(x: Float[Tensor, "B T C"], attend: Callable[[Tensor], Tensor], think: Callable[[Tensor], Tensor],
+          norm_1: Callable[[Tensor], Tensor], norm_2: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T C"]:
+    """The function of the statement, with the wrong line repaired."""
+    ### BEGIN SOLUTION
+    x = x + attend(norm_1(x))
+    return x + think(norm_2(x))
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "block-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(block)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "block-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Forty-eight blocks with small random weights, one on the other. How much of the input is left in the stream, by the angle between them? Then the same blocks as they were printed.
+
+# %% nbgrader={"grade": false, "grade_id": "look-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def as_printed(x, attend, think, norm_1, norm_2):
+    normed = norm_1(x)
+    later = normed + attend(normed)
+    return later + think(norm_2(later))
+
+
+def centred(x):
+    x = x - x.mean(-1, keepdim=True)
+    return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+
+
+def left_after(one_block, number):
+    """The cosine between the input and what comes out of `number` blocks, averaged over tokens."""
+    generator = torch.Generator().manual_seed(1)
+    stream = start = 3 + torch.randn(1, 20, 64, generator=generator)
+    for _ in range(number):
+        mix, first, second = 0.03 * torch.randn(3, 64, 64, generator=generator)
+        stream = attempt(one_block, stream, lambda x: x.mean(1, keepdim=True) @ mix + 0 * x, lambda x: (x @ first).relu() @ second, centred, centred)
+        if stream is None:
+            return None
+    return float(torch.cosine_similarity(start, stream, dim=-1).mean())
+
+
+for number in (1, 12, 48):
+    yours = left_after(block, number)
+    if yours is not None:
+        print(f"after {number:>2} blocks: yours {yours:.2f}, as printed {left_after(as_printed, number):.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "which_family-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Which family is it?
+#
+# - **What it is for**: the same block makes BERT, GPT and T5. What a place may see decides which of them it is, and what it is good for.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it
+# - **Needs**: exercise 2.
+# - **Paper**: Vaswani et al. (2017), section 3.2.3; Raffel et al. (2020), section 3.2.1.
+#
+# **The question.** Three Transformers have lost their names. You change one word and look which outputs move:
+#
+# - *A*: wherever the word stands, the output moves at every place.
+# - *B*: the output moves at the place of that word and at all later ones, and nowhere else.
+# - *C* takes two texts and has outputs at the places of the second. A word of the first text moves all of them; a word of the second moves those at its place and later.
+#
+# In about 120 words: which family is each of the three, with one published model of it? Which of their attentions are causal, and which are not? Which of the three would you take to say whether a review is kind, to continue a story, and to translate, and why? And why not let A continue the story, by asking it for one word after the other?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Draw the mask of each attention as a table, queries down and keys across. C has three tables.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# For each job ask: what is already there when an output is needed, and what is not written yet? For the last question ask what A had in view, on both sides, whenever it was trained, and what has to be computed anew when a word is put behind the text.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *Why does a crossword solver not write novels?* Every word that he ever found had letters crossing it from all sides. At the open end of a novel nothing crosses. He could try, but it is not what he has practised.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "which_family", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
