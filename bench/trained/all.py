@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
-           "vocabularies", "elmo", "peeking", "positions")
-"""In this order: `ngrams`, `lstm`, `adapt`, `dpo`, `peeking` and `positions` begin with what `gpt` keeps."""
+           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer")
+"""In this order: `ngrams`, `lstm`, `adapt`, `dpo`, `peeking` and `positions` begin with what `gpt` keeps;
+`spelling_transformer` is held beside what `spelling` keeps."""
 
 
 def main() -> int:

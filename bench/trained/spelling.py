@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
+from torch import nn  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
 from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small_model  # noqa: E402
@@ -116,10 +117,11 @@ def letters(word: str) -> list[int]:
     return [LETTERS.index(letter) + 2 for letter in word]
 
 
-def batches(words: dict[str, list[Spoken]], phonemes: list[str], shuffle: random.Random) -> Iterator[dict]:
+def batches(words: dict[str, list[Spoken]], phonemes: list[str], shuffle: random.Random,
+            first_phoneme: int = END + 1) -> Iterator[dict]:
     """Without end: words of like length together, so that little is padding, in random order."""
     collate = PairedSequences(end_id=END, start_id=START)
-    id_of = {phoneme: i + 2 for i, phoneme in enumerate(phonemes)}
+    id_of = {phoneme: first_phoneme + i for i, phoneme in enumerate(phonemes)}
     pairs = [(letters(word), [id_of[phoneme] for phoneme in way]) for word, ways in words.items() for way in ways]
     while True:
         shuffle.shuffle(pairs)
@@ -131,11 +133,11 @@ def batches(words: dict[str, list[Spoken]], phonemes: list[str], shuffle: random
                 yield collate(pool[cut:cut + BATCH])
 
 
-def fit(model: Seq2Seq, words: dict[str, list[Spoken]], phonemes: list[str],
-        steps: int) -> Iterator[tuple[int, float, float]]:
+def fit(model: nn.Module, words: dict[str, list[Spoken]], phonemes: list[str], steps: int,
+        first_phoneme: int = END + 1) -> Iterator[tuple[int, float, float]]:
     """After each step its number, from 1, its loss, and the mean loss of the last hundred."""
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    source, recent = batches(words, phonemes, random.Random(0)), []
+    source, recent = batches(words, phonemes, random.Random(0), first_phoneme), []
     for step in range(1, steps + 1):
         share = min(step / WARM_UP, 1 - (step - WARM_UP) / (steps - WARM_UP + 1)) if steps > WARM_UP else 1.0
         optimizer.param_groups[0]["lr"] = RATE * share

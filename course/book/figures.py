@@ -41,6 +41,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "attention-plane": {"words", "at", "size", "query", "keys", "values", "drawn"},
     "attention-maps": {"examples", "layer", "head"},
     "two-clocks": {"words", "query", "key", "places", "most", "speeds"},
+    "block-sizes": {"examples"},
+    "three-attentions": {"model", "examples"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

@@ -2,14 +2,16 @@
 
     judged({"ngram": "ngram_kjv", "lstm": "lstm_kjv"}, ["The bank lends money"])      for the figure text-judged
     gates("lstm_kjv", ["The bank lends money"])                                       for the figure lstm-gates
+    spelled("transformer_spelling", ["bank", "knight"])                               for the figure three-attentions
 
-A line feed stands before each text, which in these models' text ends a verse. It is read and not judged.
+A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from reference_impl.corpora.small_models import SmallModel, small_model
 
@@ -91,3 +93,41 @@ def gate_values(model: Any, ids: torch.Tensor) -> dict[str, torch.Tensor]:
     cell = model.lstm.layers[0][0]
     write_, keep, _, show = (cell.input(x) + cell.recurrent(before))[0].sigmoid().chunk(4, dim=-1)
     return {"write": write_, "keep": keep, "show": show}
+
+
+@torch.no_grad()
+def spelled(name: str, words: Iterable[str]) -> list[dict[str, Any]]:
+    """For each word its sounds, as a kept Transformer writes them, and the weights of all its attentions."""
+    from reference_impl.generation.encoder_decoder import translate
+    kept = small_model(name)
+    source, target = kept.tokenizer["source"], kept.tokenizer["target"]
+    found = []
+    for word in words:
+        ids = torch.tensor([[*map(source.index, word), 1]])
+        written = [id for id in translate(kept.model, ids, max_tokens=32, cache=False)[0] if id != 1]
+        reads, writes, backs = attention_maps(kept.model, ids, torch.tensor([[0, *written]]))
+        found.append({"word": word, "said": [target[id] for id in written], "reads": reads.tolist(),
+                      "writes": writes.tolist(), "backs": backs.tolist()})
+    return found
+
+
+@torch.no_grad()
+def attention_maps(model: nn.Module, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A Transformer's weights for one pair (1, S), (1, T): of the encoder (L, S, H, S), of the decoder to itself
+    (L, T, H, T) and to the source (L, T, H, S). They are computed beside the model, from what each layer is given."""
+    from reference_impl.layers.attention import MultiHeadAttention, attention_weights, split_heads
+    from reference_impl.layers.masks import causal_mask
+    seen: list[Tensor] = []
+
+    def look(layer: MultiHeadAttention, given: tuple, options: dict, _: Tensor) -> None:
+        x, memory = given if len(given) > 1 else (given[0], given[0])
+        weights = attention_weights(split_heads(layer.query(x), layer.num_heads), layer.keys_values(memory)[0],
+                                    causal_mask(x.shape[1]) if options.get("causal") else None)
+        seen.append(weights[0].transpose(0, 1))                           # (T, H, S)
+    hooks = [layer.register_forward_hook(look, with_kwargs=True) for layer in model.modules()
+             if isinstance(layer, MultiHeadAttention)]
+    model(source, target)
+    for hook in hooks:
+        hook.remove()
+    reads, decoder = seen[:len(model.encoder)], seen[len(model.encoder):]
+    return torch.stack(reads), torch.stack(decoder[::2]), torch.stack(decoder[1::2])

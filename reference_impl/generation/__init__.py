@@ -10,7 +10,7 @@
     loop               one token after the other for a batch of prompts, at once or streamed
     beam               beam search
     constrained        a choice among given answers
-    encoder_decoder    greedy decoding with T5
+    encoder_decoder    greedy decoding with T5 or a Transformer
     scoring            how likely given continuations are
     search             votes over samples, search in a tree of thoughts
 """

@@ -120,3 +120,10 @@ DATA["two-clocks"] = {"words": ["bank", "river"], "query": [1, 2], "key": [2, 1]
 MAPS = [[[[float(q == k) * 2 + layer - head * k / 2 for k in range(3)] for q in range(3)] for head in range(2)] for layer in range(3)]
 DATA["attention-maps"] = {"layer": 0, "head": 1, "examples": [{"label": label, "tokens": tokens, "at": 1, "scores": MAPS} for label, tokens in (
     ("one", ["the", "bank", "lends"]), ("two", ["a", "bank", "opens"]))]}
+
+DATA |= {
+    "block-sizes": {"examples": [
+        {"label": "by hand", "tokens": 3, "heads": 2, "size": 2, "times": 2, "norm": "after", "parameters": 172, "operations": 912},
+        {"label": "wide", "tokens": 8, "heads": 4, "size": 4, "times": 4, "norm": "before", "parameters": 3280, "operations": 53248}]},
+    "three-attentions": {"model": page_model("transformer_spelling"), "examples": readings.spelled("transformer_spelling", ["bank", "river"])},
+}

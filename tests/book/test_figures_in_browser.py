@@ -16,6 +16,7 @@ from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
 from reference_impl.layers.attention import attention_weights
 from reference_impl.layers.rotary import Tables, rotate
+from reference_impl.measure.flops import block_flops, block_parameters
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
 from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
@@ -112,6 +113,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"), ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
     ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"), ("attention-maps", "button >> nth=0", "Enter"),
     ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"), ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
+    ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("block-sizes", "[role=button] >> nth=1", "Enter"),
+    ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Back')", "Enter"),
+    ("three-attentions", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -311,7 +315,7 @@ def test_the_bars_of_a_sentence_are_the_references_probabilities(show, rule, kin
 
 @pytest.mark.parametrize("name, label, typed, wanted", [
     ("text-judged", "Your text", "The LORD is my", "text"), ("lstm-gates", "Your text", "The LORD is my", "text"),
-    ("spelling-looks", "Your word", "psalm", "word")])
+    ("spelling-looks", "Your word", "psalm", "word"), ("three-attentions", "Your word", "psalm", "word")])
 def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_readers_text(show, name, label, typed, wanted):
     page = show(name, reduced_motion="reduce")
     page.get_by_role("button", name="Load").click()
@@ -335,6 +339,13 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
         assert float(stage.get_attribute("data-bits")) > free
     if name == "spelling-looks":
         assert json.loads(stage.get_attribute("data-said")) == spoken(typed)["said"]
+    if name == "three-attentions":
+        (expected,) = readings.spelled("transformer_spelling", [typed])
+        assert json.loads(stage.get_attribute("data-said")) == expected["said"]
+        for kind, places in (("backs", len(typed) + 1), ("reads", len(typed) + 1), ("writes", 1)):
+            page.locator(f"input[value={kind}]").check(force=True)
+            page.get_by_role("slider").fill("0")
+            assert f"may look at {places} of" in said(page)
     assert page.heard.complaints == []
 
 
@@ -358,6 +369,29 @@ def test_two_sentences_of_the_readers_own_are_read_in_the_page_as_torch_reads_th
     page.keyboard.press("Enter")
     page.get_by_text("The two sentences have no word in common").wait_for()
     assert page.heard.complaints == []
+
+
+@pytest.mark.parametrize("tokens, heads, size, times", [(1, 1, 1, 1), (128, 12, 32, 2), (512, 12, 64, 4)])
+def test_the_sizes_of_a_block_are_those_that_the_reference_counts(show, tokens, heads, size, times):
+    page = show("block-sizes")
+    for label, value in (("Tokens", tokens), ("Heads", heads), ("Numbers a head", size), ("F / C", times)):
+        slider = page.get_by_role("slider", name=label)
+        page.evaluate("""([slider, value]) => { for (slider.value = 0; slider.getAttribute("aria-valuetext") !== value; slider.value++)
+            slider.dispatchEvent(new Event("input", { bubbles: true })); }""", [slider.element_handle(), str(value)])
+    stage, width = page.locator(".w2s-stage"), heads * size
+    assert int(stage.get_attribute("data-parameters")) == block_parameters(width, heads, times * width)
+    assert int(stage.get_attribute("data-operations")) == block_flops(tokens, width, heads, times * width)
+
+
+def test_the_norm_moves_from_the_stream_to_the_side_path(show):
+    page = show("block-sizes")
+    norms = lambda: page.locator(".w2s-live .w2s-box:has-text('norm') rect").evaluate_all("all => all.map((one) => one.getAttribute('x'))")  # noqa: E731
+    stream = page.locator(".w2s-live .w2s-box:has-text('+') rect").first.get_attribute("x")
+    assert norms() == [stream, stream]
+    page.locator("input[value=before]").check(force=True)
+    assert stream not in norms() and len(norms()) == 2
+    page.get_by_role("button", name="norm").first.click()
+    assert "side path" in said(page)
 
 
 def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):

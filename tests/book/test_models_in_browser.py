@@ -11,6 +11,7 @@ from torch import nn
 
 from course.book import page_models, readings
 from reference_impl.corpora import small_models
+from reference_impl.generation.encoder_decoder import translate
 from reference_impl.models import bert, electra, elmo, gpt, llama, lstm, modernbert, seq2seq, transformer
 from reference_impl.tokenizers.files import load_bert
 from tests.book.conftest import open_page
@@ -102,13 +103,13 @@ def ask(page, name: str, method: str, questions: list[list]) -> list:
         for (const question of questions) {
             const answer = await model.call(method, ...question);
             if (answer.data) answer.data = packed(answer.data);
-            if (answer.looks) answer.looks.forEach((look) => { if (look.data) look.data = packed(look.data); });
+            for (const look of [...(answer.looks ?? []), ...(answer.reads ?? [])]) if (look.data) look.data = packed(look.data);
             answers.push(answer);
         }
         return answers;
     }""", [name, method, questions])
     for answer in answers:
-        looks = [look for look in answer.get("looks") or [] if isinstance(look, dict)]
+        looks = [look for look in [*(answer.get("looks") or []), *(answer.get("reads") or [])] if isinstance(look, dict)]
         for holder in [answer, *looks]:
             if "data" in holder:
                 holder["data"] = torch.frombuffer(bytearray(base64.b64decode(holder["data"])), dtype=torch.float32).tolist()
@@ -275,6 +276,28 @@ def test_a_trained_speller_speaks_as_torch_does(page, name):
         ids = torch.tensor([[symbols["source"].index(letter) for letter in word]])
         written, _ = speller.model.write(ids, start_id=0, end_id=1, max_tokens=32)
         assert said == [symbols["target"][id] for id in written[0]]
+
+
+@pytest.mark.parametrize("name", kept("transformer"))
+@torch.no_grad()
+def test_a_trained_transformer_spells_and_looks_in_the_page_as_in_torch(page, name):
+    speller, draw = small_models.small_model(name), random.Random(9)
+    source, target = speller.tokenizer["source"], speller.tokenizer["target"]
+    words = ["bank", "river", *("".join(draw.choices(source[2:], k=draw.randint(1, 12))) for _ in range(INPUTS - 2))]
+    letters = [[*map(source.index, word), 1] for word in words]
+    said = [row[:-1] if row[-1] == 1 else row
+            for row in (translate(speller.model, torch.tensor([ids]), max_tokens=32, cache=False)[0] for ids in letters)]
+    answers = ask(page, name, "write", [[ids, {"start": 0, "end": 1, "most": 32}] for ids in letters])
+    assert [answer["ids"] for answer in answers] == said
+    questions = [[ids, [0, *written], {"looks": True}] for ids, written in zip(letters, said, strict=True)]
+    answers = ask(page, name, "logits", questions)
+    assert_equal(answers, [speller.model(torch.tensor([ids]), torch.tensor([given]))[0] for ids, given, _ in questions])
+    for answer, (example,) in zip(answers[:2], (readings.spelled(name, [word]) for word in words[:2]), strict=True):
+        assert example["said"] == [target[id] for id in said[words.index(example["word"])]]
+        for found, expected in ((answer["reads"], example["reads"]), (answer["looks"][::2], example["writes"]),
+                                (answer["looks"][1::2], example["backs"])):
+            for one, other in zip(found, torch.tensor(expected), strict=True):
+                assert torch.allclose(torch.tensor(one["data"]).reshape(one["shape"]), other, atol=1e-3)
 
 
 HARD_TEXTS = [

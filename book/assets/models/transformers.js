@@ -224,9 +224,9 @@
       });
     }
 
-    function read(source) {
+    function read(source, looks) {
       refuse(source.length, Infinity);
-      const x = through(encoder, embed(source, 0), source.length, normFirst, {});
+      const x = through(encoder, embed(source, 0), source.length, normFirst, { looks });
       return { data: encoded(x, source.length), rows: source.length, known: new Map() };
     }
 
@@ -237,11 +237,12 @@
 
     return {
       vocabulary: config.vocab_size,
-      /* Logits of the token after each of the target's, (T, V); `looks` holds self and cross attention in turn. */
+      /* Logits of the token after each of the target's, (T, V). If asked for, `reads` holds the encoder's attention
+         and `looks` the decoder's, to itself and to the source in turn. */
       logits(source, target, { looks = false } = {}) {
-        const seen = looks ? [] : undefined;
-        return { shape: [target.length, config.vocab_size], looks: seen,
-          data: decode(target, read(source), decoders.map(newCache), seen) };
+        const [reads, seen] = looks ? [[], []] : [];
+        return { shape: [target.length, config.vocab_size], reads, looks: seen,
+          data: decode(target, read(source, reads), decoders.map(newCache), seen) };
       },
       /* The likeliest token at each step until `end`, which is left out,
         and what the last layer looked at: (S) each. */

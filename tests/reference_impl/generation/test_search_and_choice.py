@@ -17,6 +17,7 @@ from reference_impl.generation.sampling_params import GenerationError, SamplingP
 from reference_impl.generation.scoring import score_continuations
 from reference_impl.generation.search import self_consistency, tree_search
 from reference_impl.models.t5 import T5, T5Config
+from reference_impl.models.transformer import Transformer, TransformerConfig
 from reference_impl.weights.pretrained import config_from, load_hugging_face
 
 PROMPT = [5, 9, 2]
@@ -155,6 +156,26 @@ def test_t5_writes_what_transformers_writes():
     assert len({tuple(row) for row in found}) > 1 and max(len(set(row)) for row in found) > 1
     with pytest.raises(GenerationError, match="a row without a token"):
         translate(ours, source, mask & False)
+
+
+@torch.no_grad()
+def test_the_first_transformer_writes_the_likeliest_token_each_time_and_is_refused_a_cache():
+    torch.manual_seed(2)
+    model = Transformer(TransformerConfig(vocab_size=9, hidden_size=16, num_layers=2, num_heads=4, intermediate_size=24)).eval()
+    for matrix in model.parameters():
+        if matrix.ndim == 2:  # as drawn, a model with tied tables repeats what it is given
+            matrix.copy_(0.4 * torch.randn_like(matrix))
+    source, lengths = torch.randint(2, 9, (3, 5)), (5, 2, 3)
+    mask = torch.arange(5) < torch.tensor(lengths)[:, None]
+    found = translate(model, source, mask, 6, eos_ids=(8,), cache=False)
+    for row, ids, length in zip(found, source, lengths, strict=True):
+        target = [0]
+        while len(target) < 7 and target[-1] != 8:
+            target.append(int(model(ids[None, :length], torch.tensor([target]))[0, -1].argmax()))
+        assert row == target[1:]
+    assert sorted(map(len, found)) == [2, 6, 6] and max(len(set(row)) for row in found) > 1
+    with pytest.raises(GenerationError, match="keeps no keys and values: call it with cache=False"):
+        translate(model, source, mask)
 
 
 def test_scores_are_transformers_loss_and_per_byte(pairs):

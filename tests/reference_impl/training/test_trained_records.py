@@ -54,6 +54,15 @@ def test_spelling_is_read_better_than_by_the_tables_of_letters():
     assert found["model"]["exact"] > max(row["exact"] for name, row in found.items() if name != "model")
 
 
+def test_the_transformer_was_given_the_words_steps_and_schedule_of_the_lstm_and_spells_nearly_as_well_for_less():
+    mine, theirs = record("spelling_transformer"), record("spelling")
+    assert mine["words"] == theirs["words"] and mine["settings"] == theirs["settings"]
+    assert mine["held_out"]["LSTM with attention"] == theirs["held_out"]["model"]
+    assert abs(mine["held_out"]["Transformer"]["exact"] - theirs["held_out"]["model"]["exact"]) < 0.1
+    assert mine["parameters"] < theirs["parameters"]
+    assert mine["gigaflops_a_step"]["Transformer"] < mine["gigaflops_a_step"]["LSTM with attention"]
+
+
 def test_the_cut_table_of_n_grams_stays_closer_to_the_whole_one_than_to_pairs_alone():
     bits = record("ngrams")["bits_per_byte"]
     assert bits["nothing cut"] < bits["table"] < (bits["nothing cut"] + bits["pairs alone"]) / 2

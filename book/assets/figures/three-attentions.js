@@ -1,0 +1,84 @@
+/* A translator's three attentions while it writes the sounds of a word: letters at letters, sounds at sounds, sounds at
+   letters. Each is a matrix of weights; where a mask stands, nothing is seen.
+
+   data = {
+     model: {name, megabytes, parameters},      a model of kind "transformer"; symbol 0 starts a target, 1 ends a word
+     examples: [{word: "bank", said: ["B", "AE1", ...], reads: weights, writes: weights, backs: weights}, ...]
+                                                weights[layer][query][head][key], computed by torch. Queries of `reads`
+                                                are the letters and the end; of the others the start and each sound
+   } */
+window.w2s.register("three-attentions", function (stage, data, tools) {
+  "use strict";
+  const { el } = tools, START = 0, END = 1, place = el("div", {}), lost = el("p", { class: "w2s-note", role: "status" });
+  const picture = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Weights" });
+  let model = null, now = data.examples[0], kind = "backs", layer = now.backs.length - 1, head = "all", asked = 0, at = null;
+
+  const names = () => ({ letters: [...now.word, "end"], given: ["start", ...now.said], said: [...now.said, "end"] });
+  function row(weights, query) {
+    const heads = weights[layer][query];
+    return head === "all" ? heads[0].map((_, key) => heads.reduce((sum, one) => sum + one[key], 0) / heads.length) : heads[head];
+  }
+  function begin() {
+    const { letters, given, said } = names(), rows = { reads: letters, writes: given, backs: said }[kind],
+      columns = kind === "writes" ? given : letters, matrix = tools.matrix({ rows, columns, cell: 30 });
+    const steps = tools.stepper({ label: kind === "reads" ? "Letters" : "Sounds", count: rows.length,
+      text: (step) => `${step + 1} of ${rows.length}`,
+      show(step) {
+        at = step;
+        const values = rows.map((_, query) => row(now[kind], query).map((share, key) =>  // shaded, unless it is masked
+          (kind === "writes" && key > query ? 0 : Math.max(share, 1e-6)))), most = values[at].indexOf(Math.max(...values[at]));
+        matrix.show({ values, most: 1, row: at, columns: [most],
+          text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
+        matrix.name(`Weights in percent, a row for each of: ${rows.join(" ")}.`);
+        const open = kind === "writes" ? at + 1 : columns.length, percent = `${Math.round(100 * values[at][most])} %`;
+        const who = { reads: `The letter “${rows[at]}”`, backs: `Before it writes “${said[at]}” the decoder`,
+          writes: `The decoder, which has just been given “${rows[at]}” and is to write “${said[at]}”,` }[kind];
+        const recorded = data.examples.find(({ word }) => word === now.word);
+        const apart = recorded && ["reads", "writes", "backs"].flatMap((one) => {
+          const mine = now[one].flat(3);
+          return recorded[one].flat(3).map((share, n) => Math.abs(share - (mine[n] ?? Infinity)));
+        }).reduce((a, b) => Math.max(a, b), 0);
+        Object.assign(stage.dataset, { word: now.word, kind, layer, head, at, said: JSON.stringify(now.said),
+          source: model ? "page" : "recorded", apart: recorded ? apart : "" });
+        tools.say(`${who} may look at ${open} of ${columns.length} places and looks most at “${columns[most]}”, ${percent}. `
+          + `“${now.word}” is read as ${now.said.join(" ")}.`);
+      } });
+    picture.replaceChildren(matrix.node);
+    place.replaceChildren(tools.bar(...steps.nodes));
+    steps.begin();
+  }
+  const nested = ({ data: flat, shape: [queries, heads, keys] }) => Array.from({ length: queries }, (_, t) =>
+    Array.from({ length: heads }, (__, h) => Array.from(flat.slice((t * heads + h) * keys, (t * heads + h + 1) * keys))));
+
+  async function answer(typed) {
+    const example = data.examples.find(({ word }) => word === typed), turn = ++asked;
+    if (!model && example) { now = example; begin(); }
+    if (!model) return;
+    const { source, target } = model.tokenizer, ids = source.ids(typed), gone = source.lost(typed);
+    lost.textContent = gone.length ? `It learned the letters a to z; left out: ${gone.join(" ")}` : "";
+    if (!ids.length) { tools.say("Type a word of the letters a to z."); return; }
+    const { ids: written } = await model.call("write", [...ids, END], { start: START, end: END, most: 32 });
+    const { reads, looks } = await model.call("logits", [...ids, END], [START, ...written], { looks: true });
+    if (turn !== asked || !written.length) return;
+    const both = looks.map(nested), every = (first) => both.filter((_, n) => n % 2 === first);
+    now = { word: source.decode(ids), said: written.map(target.token), reads: reads.map(nested), writes: every(0), backs: every(1) };
+    begin();
+  }
+  const field = tools.textField({ label: "Your word", value: now.word, most: 24,
+    oninput(typed) { picks.set(typed); answer(typed); } });
+  const picks = tools.choice({ legend: "Try", value: now.word, options: data.examples.map(({ word }) => ({ key: word,
+    label: word })), onchange(word) { field.set(word); answer(word); } });
+  const kinds = tools.choice({ legend: "Who looks at whom", value: kind, options: [{ key: "backs", label: "sounds at letters" },
+    { key: "reads", label: "letters at letters" }, { key: "writes", label: "sounds at sounds" }],
+    onchange(key) { kind = key; begin(); } });
+  const layers = tools.choice({ legend: "Layer", value: String(layer), options: now.backs.map((_, l) => ({ key: String(l),
+    label: String(l + 1) })), onchange(key) { layer = Number(key); begin(); } });
+  const heads = tools.choice({ legend: "Head", value: "all", options: [{ key: "all", label: "mean" },
+    ...now.backs[0][0].map((_, h) => ({ key: String(h), label: String(h + 1) }))],
+    onchange(key) { head = key === "all" ? key : Number(key); begin(); } });
+  field.input.disabled = true;
+  const offer = tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus();
+    answer(field.input.value); });
+  stage.append(tools.bar(offer), tools.bar(field, picks), tools.bar(kinds), tools.bar(layers, heads), place, picture, lost);
+  begin();
+});
