@@ -114,7 +114,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"), ("attention-maps", "button >> nth=0", "Enter"),
     ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"), ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
     ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("block-sizes", "[role=button] >> nth=1", "Enter"),
-    ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Back')", "Enter"),
+    ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Step')", "Enter"),
     ("three-attentions", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):

@@ -41,7 +41,8 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
   }
   function say() {
     const found = sizes(), { C, F } = found;
-    tools.say(`${lit ? `${meaning(lit, found)} ` : ""}C = ${C}, F = ${F}: ${found.total("parameters").toLocaleString("en")} `
+    const norms = now.norm === "before" ? "before each layer" : "after each sum";
+    tools.say(`${lit ? `${meaning(lit, found)} ` : ""}C = ${C}, F = ${F}, norms ${norms}: ${found.total("parameters").toLocaleString("en")} `
       + `parameters, ${short(found.total("operations"))} operations for ${now.tokens} tokens.`);
     Object.assign(stage.dataset, { counted, lit, norm: now.norm, tokens: now.tokens, width: C, inner: F,
       parameters: found.total("parameters"), operations: found.total("operations") });

@@ -40,7 +40,8 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
         }).reduce((a, b) => Math.max(a, b), 0);
         Object.assign(stage.dataset, { word: now.word, kind, layer, head, at, said: JSON.stringify(now.said),
           source: model ? "page" : "recorded", apart: recorded ? apart : "" });
-        tools.say(`${who} may look at ${open} of ${columns.length} places and looks most at “${columns[most]}”, ${percent}. `
+        const where = `Layer ${layer + 1}, ${head === "all" ? "all heads together" : `head ${head + 1}`}`;
+        tools.say(`${where}. ${who} may look at ${open} of ${columns.length} places and looks most at “${columns[most]}”, ${percent}. `
           + `“${now.word}” is read as ${now.said.join(" ")}.`);
       } });
     picture.replaceChildren(matrix.node);
