@@ -55,7 +55,7 @@ class YourAttention(nn.Module):
 
 
 class YourHeads(nn.Module):
-    """A layer's weights, given to your `multi_head`, which knows no mask and no biases: for one text without padding."""
+    """A layer's weights, given to your `multi_head`, which has no mask and no biases: for one text without padding."""
 
     def __init__(self, layer: MultiHeadAttention, multi_head: Heads):
         super().__init__()
@@ -73,7 +73,7 @@ class YourHeads(nn.Module):
 
 
 def square_weights(layer: MultiHeadAttention) -> tuple[Float[Tensor, "E E"], ...]:
-    """The four matrices of a layer, to be multiplied from the right, with the biases in rows for a column of ones.
+    """The four matrices of a layer, laid out as in nn.Linear, with the biases in columns for a one beside each token.
 
     Each head gets one number more, so E = C + H. For queries and keys it is 0, and the queries are stretched, because
     your scale is 1 / sqrt(D + 1). For values it is 1, so any mean of it is 1, and the output's bias hangs on that.
@@ -92,7 +92,7 @@ def square_weights(layer: MultiHeadAttention) -> tuple[Float[Tensor, "E E"], ...
     output = torch.zeros(wide, wide)
     output[places, :width] = layer.output.weight.detach().T
     output[size, :width] = layer.output.bias.detach()
-    return *found, output
+    return tuple(matrix.T.contiguous() for matrix in (*found, output))  # built as inputs by outputs
 
 
 def with_your_parts(model: nn.Module, attention: Attention, masks: Masks, layer_norm: Norm) -> nn.Module:
