@@ -17,14 +17,15 @@
 # An LSTM carries *river* to *bank* through every word between. Here *bank* simply looks at *river*, wherever it stands, and all words look at once.
 # In this notebook you write the formula that every later model stands on, what hides words from it, and the block that is built around it.
 #
-# There are 7 exercises and 36 points. Plan about 104 minutes, in as many sittings as you like.
+# There are 10 exercises and 52 points. Plan about 148 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Look it up | 1 to 2 | 39 | 14 |
-# | Order | 3 to 5 | 43 | 13 |
-# | The block around it | 6 | 12 | 5 |
-# | In your own words | 7 | 10 | 4 |
+# | Many looks | 3 | 20 | 7 |
+# | Order | 4 to 6 | 43 | 13 |
+# | The block around it | 7 to 9 | 36 | 14 |
+# | In your own words | 10 | 10 | 4 |
 #
 # **How an exercise works.**
 # First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
@@ -257,6 +258,88 @@ for queries in (longest, 1):
                 print(f"{word:>10} {''.join('#' if cell else '.' for cell in row)}")
             print()
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-heads", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Many looks
+#
+# One softmax has one set of weights: a word that wants its verb and its adjective gets a mixture of both. So a layer looks several times at once, each time with other columns.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "multi_head-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. Several heads
+#
+# - **What it is for**: this is the whole attention layer of a Transformer, its four matrices included. A reshape in the place of a transpose mixes words up here, and such a model still trains.
+# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 7
+# - **Needs**: exercise 1, `reshape` and `transpose`.
+# - **Paper**: Vaswani et al. (2017), section 3.2.2.
+#
+# **The idea.** $x$ holds $B$ texts of $T$ tokens, $C$ numbers each. Three matrices make queries, keys and values of the tokens, $C$ numbers wide again, all as `torch.nn.Linear` does it:
+#
+# $$q = x\, W_q^\top \qquad k = x\, W_k^\top \qquad v = x\, W_v^\top$$
+#
+# Then $H$ heads share the columns: head $h$, from 0 on, has the columns $hD$ to $(h + 1)D - 1$ of $q$, $k$ and $v$, where $D = C / H$. Each head attends as in exercise 1, with nothing hidden and its own $\sqrt{D}$. The answers of the heads stand side by side again, each in the columns of its head, and the last matrix mixes them: answer $= \text{heads}\; W_o^\top$.
+#
+# **By hand.** $T = 2$, $C = 4$, $H = 2$, and the projected values of the two tokens are 0, 1, 2, 3 and 4, 5, 6, 7. Head 0 has the rows (0, 1) and (4, 5), head 1 has (2, 3) and (6, 7). With queries of zeros every weight is 1/2: head 0 answers (2, 3) and head 1 answers (4, 5), for both tokens. Side by side that is (2, 3, 4, 5), twice. Who reshapes 0 to 7 into two heads at once gives head 0 the first token whole.
+#
+# **Rules**
+#
+# - No matrix has a bias. Nothing is hidden: each token sees every token of its own text, later ones and itself included.
+# - `num_heads` divides $C$. There may be one head, or as many as columns, of width 1.
+# - The scores may be several hundred.
+# - $x$ is not added to the answer: that comes later.
+#
+# **In**: `x` $(B, T, C)$ and four matrices $(C, C)$, all float32 or all float64, finite; `num_heads` an int. **Out**: $(B, T, C)$ in the dtype of `x`. You may call your `attention`. Is it not right yet? Then write here what you need of it, since every exercise is graded with what your notebook holds.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Write the shape beside each line. Which axis is cut into H and D, and which axis has to move so that (T, D) are the last two?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Project, (B, T, C). Cut the last axis, (B, T, H, D). Exchange axes 1 and 2, (B, H, T, D). Attend. Then the same way back: exchange, then join the last two axes. Then the last matrix.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A year's rain by day, 364 numbers for each town, in weeks: the mean of each weekday, for each of `parts` parts of the year.
+#
+# ```python
+# def weekday_means(rain, parts):                               # (towns, 364)
+#     weeks = rain.reshape(len(rain), parts, -1, 7)             # (towns, parts, weeks, 7)
+#     by_day = weeks.transpose(2, 3)                            # (towns, parts, 7, weeks): moved, not reshaped
+#     return by_day.mean(3)
+# ```
+#
+# A reshape to `(towns, parts, 7, -1)` would take seven runs of neighbouring days for the weekdays.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "multi_head", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def multi_head(x: Float[Tensor, "B T C"], w_q: Float[Tensor, "C C"], w_k: Float[Tensor, "C C"], w_v: Float[Tensor, "C C"],
+               w_o: Float[Tensor, "C C"], num_heads: int) -> Float[Tensor, "B T C"]:
+    """Attention in `num_heads` heads, each with its own columns of the projections, mixed by the last matrix."""
+    ### BEGIN SOLUTION
+    batch, tokens, width = x.shape
+    q, k, v = ((x @ weight.T).reshape(batch, tokens, num_heads, -1).transpose(1, 2) for weight in (w_q, w_k, w_v))
+    heads = attention(q, k, v, None)                                    # (B, H, T, D)
+    return heads.transpose(1, 2).reshape(batch, tokens, width) @ w_o.T
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "multi_head-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+check(multi_head)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "multi_head-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Shuffle the tokens of a text: the answers are shuffled in the same way, and not one of them changes. Attention sees a set of words. Where each stands it has to be told, and that is the next part.
+
+# %% nbgrader={"grade": false, "grade_id": "look-multi_head", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(4)
+tokens, *matrices = (torch.randn(*size, generator=generator) for size in ((1, 5, 8), *[(8, 8)] * 4))
+order = torch.tensor([3, 1, 4, 0, 2])
+straight = attempt(multi_head, tokens, *matrices, 2)
+shuffled = attempt(multi_head, tokens[:, order], *matrices, 2)
+if straight is not None and shuffled is not None:
+    print(f"the largest difference, token by token: {(straight[:, order] - shuffled).abs().max():.0e}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-order", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 3. Order
@@ -264,9 +347,9 @@ for queries in (longest, 1):
 # Attention sees a set: exchange two words, and their results change places and nothing else. Three ways to say where a word stands: add a vector of waves, turn the queries and keys, or take something off the score for distance.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sinusoids-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Waves for positions
+# ## 4. Waves for positions
 #
-# - **What it is for**: the first Transformer added these to its word vectors. One step further is the same turn wherever you stand, which is the idea behind exercise 7.
+# - **What it is for**: the first Transformer added these to its word vectors. One step further is the same turn wherever you stand, which is the idea behind exercise 5.
 # - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
 # - **Needs**: sine and cosine, broadcasting.
 # - **Paper**: Vaswani et al. (2017), section 3.5.
@@ -338,11 +421,11 @@ for apart in (0, 1, 2, 10, 100):
     print(f"{apart:>3} apart, from position 0, 70 and 9,000: {', '.join(products)}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rotate-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Turn the queries and keys
+# ## 5. Turn the queries and keys
 #
 # - **What it is for**: these rotary positions (RoPE) are in LLaMA, Qwen, ModernBERT and most models after them. What a query and a key make of each other then depends on how far apart they stand.
 # - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: exercise 6, slices of the last axis.
+# - **Needs**: exercise 4, slices of the last axis.
 # - **Paper**: Su et al. (2021), section 3.2.2; the layout is the one of GPT-NeoX and of LLaMA's weights in `transformers`.
 #
 # **The idea.** Take the $D$ numbers of a query or key as $D/2$ arrows in the plane. Number $i$ of the first half and number $i + D/2$ make the arrow $(a, b)$. The token at position $p$ has it turned against the clock by the angle
@@ -370,7 +453,7 @@ for apart in (0, 1, 2, 10, 100):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Angles are a table $(T, D/2)$, as in exercise 6, and so are their cosines. The two halves of `x` are $(B, H, T, D/2)$: they multiply with the table as it is. Make both new halves from the *old* ones, then put them behind each other with `torch.cat`.
+# Angles are a table $(T, D/2)$, as in exercise 4, and so are their cosines. The two halves of `x` are $(B, H, T, D/2)$: they multiply with the table as it is. Make both new halves from the *old* ones, then put them behind each other with `torch.cat`.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -415,7 +498,7 @@ for places in ((3, 1), (103, 101), (9003, 9001), (3, 2), (3, 3), (4, 1)):
     print(f"query at {places[0]:>4}, key at {places[1]:>4}: score {float((turned[0] * turned[1]).sum()):.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "distance_bias-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. A price for distance
+# ## 6. A price for distance
 #
 # - **What it is for**: ALiBi adds no vector and turns none. It makes far words dearer, and a model that was trained on short texts reads longer ones.
 # - **Difficulty** 3 of 5 · **Time** 13 minutes · **Points** 4
@@ -503,6 +586,156 @@ if bias is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 4. The block around it
+#
+# Attention moves words about; the feed-forward then works on each word by itself. Around each of the two stand a sum that keeps what was there and a norm that brings every word to one size.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "layer_norm-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Bring a token to one size
+#
+# - **What it is for**: every block of every Transformer brings its tokens to one size, twice. torch's own `std` divides by another number than this norm does, which is easily missed.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
+# - **Needs**: means over an axis, `keepdim`.
+# - **Paper**: Ba et al. (2016), equation 3 and section 3.1.
+#
+# **The idea.** Each token, the $C$ numbers on the last axis, is treated by itself. With $\mu$ the mean of its numbers and $\sigma^2$ the mean of their squared distances from $\mu$,
+#
+# $$y_c = \frac{x_c - \mu}{\sqrt{\sigma^2 + \varepsilon}} \cdot \text{weight}_c + \text{bias}_c \qquad \sigma^2 = \frac{1}{C} \sum_{c} (x_c - \mu)^2$$
+#
+# **By hand.** The token (2, 2, 6, 6) has the mean 4 and the variance 4. With $\varepsilon$ next to 0, weight 1 and bias 0 it becomes (-1, -1, 1, 1). Who divides by $C - 1$ in place of $C$ gets 0.87 for 1. With $\varepsilon = 5$ it is (-2/3, -2/3, 2/3, 2/3).
+#
+# **Rules**
+#
+# - $\varepsilon$ stands inside the root. It is above 0, from 1e-12 to 100.
+# - Any number of axes may stand before the last one, none included: $x$ may be one token, $(C)$.
+# - A token of one number, or of equal numbers, has nothing left of it: the answer is the bias.
+# - The mean may be some thousand times as large as the deviation. The digits hold all the same, as long as float32 has them.
+#
+# **In**: `x` $(\ldots, C)$, `weight` and `bias` $(C)$, any sign, all float32 or all float64, finite; `eps` a float. **Out**: the shape and dtype of `x`.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What does torch divide by in `x.std()`? And what shape has `x.mean(-1)`, when x is (B, T, C)?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Four steps, each a line: mean of the last axis with `keepdim=True`, difference, mean of its squares, quotient with the root. Weight and bias fit the last axis by themselves.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Each runner's times over some races, as distances from the runner's own middle, in units of the runner's own range:
+#
+# ```python
+# def around_the_middle(times):                                 # (clubs, runners, races)
+#     low, high = times.amin(-1, keepdim=True), times.amax(-1, keepdim=True)
+#     return (times - (low + high) / 2) / (high - low)
+# ```
+#
+# The times 10, 12, 14 become -1/2, 0, 1/2.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "layer_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def layer_norm(x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], bias: Float[Tensor, "C"], eps: float) -> Float[Tensor, "... C"]:
+    """Each token less its mean, divided by its deviation, times weight, plus bias."""
+    ### BEGIN SOLUTION
+    away = x - x.mean(dim=-1, keepdim=True)
+    spread = (away.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+    return away / spread * weight + bias
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "layer_norm-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(layer_norm)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "layer_norm-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A token, the same one a thousand times as large, and the same one moved up by 100: after the norm nobody can tell them apart.
+
+# %% nbgrader={"grade": false, "grade_id": "look-layer_norm", "locked": true, "schema_version": 3, "solution": false, "task": false}
+token = torch.tensor([2.0, 2.0, 6.0, 6.0])
+for name, one in (("the token", token), ("times 1000", 1000 * token), ("plus 100", token + 100)):
+    normed = attempt(layer_norm, one, torch.ones(4), torch.zeros(4), 1e-5)
+    if normed is not None:
+        print(f"{name:<11}", [round(number, 3) for number in normed.tolist()])
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Predict what a block costs
+#
+# - **What it is for**: before anybody trains a model, somebody has worked out these numbers. They say what fits on a machine, and when attention becomes the larger part of the bill.
+# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5
+# - **Needs**: sizes of matrices; no torch.
+# - **Paper**: Kaplan et al. (2020), section 2.1, who leave out biases, norms and what we count of attention beside its matrices.
+#
+# **The idea.** One block of an encoder, on one text of `tokens` tokens $T$, with `hidden` numbers a token $C$, `heads` heads $H$ and `inner` numbers in the middle of its feed-forward $F$. It consists of
+#
+# - four matrices $(C, C)$ for queries, keys, values and output,
+# - a feed-forward: a matrix that makes $F$ numbers of $C$, an activation, a matrix that makes $C$ numbers of $F$,
+# - a bias for each of the six matrices, one number for each number that comes out,
+# - two norms, each with a weight and a bias for each of the $C$ columns.
+#
+# Predict three numbers:
+#
+# - `"parameters"`: how many numbers the block has.
+# - `"operations"`: how many operations the *products of matrices* of one forward pass take. A product of $(n, k)$ and $(k, m)$ is $2nkm$ operations, a multiplication and an addition each. In each head there are two products beside the six matrices: queries with keys, and weights with values. Biases, softmax, norms, activation and the scaling are not counted.
+# - `"score_bytes"`: how many bytes the scores of all heads take together, in float32.
+#
+# **By hand.** $T = 3$, $C = 4$, $H = 2$, $F = 8$. Parameters: 4 · 16 + 2 · 32 in matrices, 4 · 4 + 8 + 4 in their biases, 2 · 8 in the norms, together **172**. Operations: 2 · 3 · 128 = 768 for the six matrices, and in each head 2 · 3 · 2 · 3 = 36 twice, so 144 for both heads: **912**. Bytes: two tables of 3 · 3 scores, 4 bytes each, **72**.
+#
+# **Rules**
+#
+# - Nothing is hidden by a mask: all $T \cdot T$ scores of a head are computed.
+# - The numbers are exact, plain ints. They may have fifteen digits.
+#
+# **In**: four ints from 1 to some hundred thousand; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the three numbers depend on T, which on H, and which on the square of T?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Work out the numbers in the six matrices first: they are most of the parameters, and 2 T times as many are most of the operations. In a head the products are (T, D) by (D, T) and (T, T) by (T, D). How much is H times D?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# An LSTM cell with D numbers in and H in its state has four gates, each with a matrix for the input, one for the state, and a bias. Its parameters, and the operations of T steps:
+#
+# ```python
+# def lstm_cost(steps, inputs, state):
+#     matrices = 4 * (inputs * state + state * state)
+#     return {"parameters": matrices + 4 * state, "operations": 2 * steps * matrices}
+# ```
+#
+# `lstm_cost(10, 2, 3)` is 72 parameters and 1,200 operations.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_block", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_block(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
+    """Parameters, operations of a forward pass, and bytes of all scores, of one encoder block on one text."""
+    ### BEGIN SOLUTION
+    matrices = 4 * hidden * hidden + 2 * hidden * inner
+    rest = 5 * hidden + inner + 4 * hidden                               # biases, then norms
+    return {"parameters": matrices + rest,
+            "operations": 2 * tokens * matrices + 4 * tokens * tokens * hidden,
+            "score_bytes": 4 * heads * tokens * tokens}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_block-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(predict_block)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_block-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One block of BERT-base, 768 wide with 12 heads and 3,072 in the middle, on longer and longer texts. From where on is half of the work between the tokens?
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_block", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for length in (128, 512, 2048, 4608, 16384):
+    cost = attempt(predict_block, length, 768, 12, 3072)
+    if cost is not None:
+        share = 4 * length * length * 768 / cost["operations"]
+        print(f"{length:>6} tokens: {cost['parameters']:,} parameters, {cost['operations'] / 1e9:,.1f} billion operations, {share:.0%} of them "
+              f"between tokens, {cost['score_bytes'] / 2**20:,.0f} MiB of scores")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Find the one wrong line: the block

@@ -27,18 +27,18 @@ def attended(q, k, v, mask=None) -> torch.Tensor:
 
 
 def ask(student, parts: tuple, cause: str, rtol: float = CLOSE["rtol"], atol: float = CLOSE["atol"]) -> None:
-    """Compare one answer; parts: q, k, v and the mask."""
-    q, k = parts[:2]
+    """Compare one answer; parts: q, k, v and the mask. atol: where the values are of size 1."""
+    (q, k), size = parts[:2], max(1.0, float(parts[2].abs().max()))
     given = "B = {}, H = {}, T = {}, D = {}, S = {}, {}".format(*q.shape, k.shape[2], "no mask" if parts[3] is None else "a mask")
     asked = expect(student.attention(*parts), given=given)
-    asked.close(attended(*parts).to(q.dtype), rtol=rtol, atol=atol, cause=cause)
+    asked.close(attended(*parts).to(q.dtype), rtol=rtol, atol=atol * size, cause=cause)
     if q.dtype == torch.float64 and asked.value.dtype == torch.float64:
         asked.close(attended(*parts), **DOUBLE, cause=DIGITS)
 
 
 def ask_large(student, parts: tuple, cause: str) -> None:
     """Compare one answer where scores are in the thousands: float32 knows them, and the logarithm of a sum of their powers, to 0.001."""
-    ask(student, parts, cause, rtol=2e-3, atol=2e-3 * float(parts[2].abs().max()))
+    ask(student, parts, cause, rtol=2e-3, atol=2e-3)
 
 
 def heads(rng: torch.Generator, batch: int, number: int, queries: int, keys: int, width: int) -> tuple:
@@ -136,7 +136,7 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     near = [10_000.0, 9_999.0, 9_998.0, 9_990.0]
     for rows in ([near], [[-one for one in near]], [near, [-one for one in near], [0.0, 1.0, 2.0, -1.0]], [[120.0, 119.0], [-120.0, -119.0]],
                  [[10_000.0, -10_000.0, 9_999.0], [-9_999.0, -10_000.0, -9_999.0]], [[10_000.0, 10_000.0]], [[-200.0, -201.0, -202.0]]):
-        for width in (4, 16):
+        for width in (4, 16) if len(rows) > 1 else (4,):
             q, k = scored(rows if len(rows) > 1 else [*rows, [0.0 for _ in rows[0]]], width)
             ask_large(student, (q, k, normal(rng, 1, 1, len(rows[0]), width), None), rule)
     q, k = scored([near, [3.0, 1.0, 2.0, 0.0]])
@@ -159,7 +159,8 @@ def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
                   (1, 2, 130, 3, 2), (2, 1, 3, 130, 2), (1, 1, 2, 3, 130), (1, 130, 2, 3, 2), (130, 1, 2, 3, 2), (2, 3, whole(rng, 2, 6), whole(rng, 2, 6), 3)):
         parts = drawn(rng, *sizes)
         ask(student, parts, "Any axis may have length 1, or more than a hundred: the rules are the same.")
-        ask(student, (*parts[:3], None), "Any axis may have length 1, or more than a hundred, without a mask too.")
+        if max(sizes) < 100:
+            ask(student, (*parts[:3], None), "Any axis may have length 1, without a mask too.")
     for sizes in ((1, 1, 1, 1, 1), (2, 1, 1, 4, 2)):
         parts = drawn(rng, *sizes)
         ask(student, (*parts[:3], torch.zeros_like(parts[3])), "One query alone may see nothing too: zeros.")
