@@ -71,6 +71,6 @@ def alibi_bias(num_heads: int, num_queries: int, num_keys: int | None = None,
     Keys after the query get a bias too (by the same distance): the causal mask takes them away.
     """
     num_keys = num_queries if num_keys is None else num_keys
-    queries = torch.arange(num_keys - num_queries, num_keys)
-    distance = (queries[:, None] - torch.arange(num_keys)).abs()  # (T, S)
+    places = torch.arange(num_keys - num_queries, num_keys)  # of the queries
+    distance = (places[:, None] - torch.arange(num_keys)).abs()  # (T, S)
     return (-alibi_slopes(num_heads)[:, None, None] * distance).to(dtype)

@@ -17,7 +17,7 @@ def make(**change):
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"name": "window-count"}, "choose one of bank-neighbours"),
+    ({"name": "window-count"}, "there is no figure 'window-count'; choose one of .*bank-neighbours, .*window-counts"),
     ({"data": {"sentences": []}}, "lacks vocabulary, window; the format stands at the top"),
     ({"caption": " "}, "caption is ' '"), ({"alt": ""}, "alt is ''"),
     ({"data": {**DATA, "window": float("nan")}}, "holds nan"),
