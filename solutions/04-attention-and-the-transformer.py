@@ -26,6 +26,7 @@
 # | Order | 4 to 6 | 43 | 13 |
 # | The block around it | 7 to 9 | 36 | 14 |
 # | In your own words | 10 | 10 | 4 |
+# | Your code runs the real thing | nothing to write | 1 | 0 |
 #
 # **How an exercise works.**
 # First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
@@ -891,3 +892,113 @@ for number in (1, 12, 48):
 # ### BEGIN SOLUTION
 # {{samples}}
 # ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; they take some seconds.
+#
+# MiniLM is an encoder of six layers with twelve heads each, trained by others to give sentences vectors; its 22.7 million numbers come with this course.
+# First your `attention`, `masks` and `layer_norm` read a batch of sentences, padding and all. The course's model lends its matrices, its feed-forward and its tables of words and places.
+# Then your `multi_head` reads one sentence at a time. MiniLM's matrices have biases and yours have none. So each head gets one column more, which holds a 1 for every token: what a matrix has in that column is a bias.
+
+# %% nbgrader={"grade": false, "grade_id": "real-minilm", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+
+from course.demo import ready
+from reference_impl.corpora import load
+
+
+def your_norm(norm, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
+    """A norm of the model by your `layer_norm`."""
+    return layer_norm(x, norm.weight, norm.bias, norm.eps)
+
+
+def your_attention(layer, x: Float[Tensor, "B T C"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B T C"]:
+    """A layer of MiniLM by your `attention` and `masks`, for a batch with padding."""
+    q, k, v = (one(x).unflatten(-1, (layer.num_heads, -1)).transpose(1, 2) for one in (layer.query, layer.key, layer.value))
+    seen = masks(lengths, 1, x.shape[1])                                  # the last place sees all words of its text ...
+    seen = seen.expand(-1, 1, x.shape[1], -1)                             # ... and in an encoder every place does
+    return layer.output(attention(q, k, v, seen).transpose(1, 2).flatten(2))
+
+
+def with_biases(linear, heads: int, factor: float = 1.0, one: float = 0.0, joins: bool = False) -> Float[Tensor, "E E"]:
+    """A matrix with a column for the bias and, for each head, a column more. one: what the head's column gives for a 1.
+
+    joins: for the last matrix, which reads heads, the 1 of the first among them, in place of tokens.
+    """
+    width = linear.out_features // heads
+    own = (torch.arange(heads)[:, None] * (width + 1) + torch.arange(width)).flatten()        # of the real numbers
+    ones = torch.arange(heads) * (width + 1) + width                                          # of the 1s
+    wide = torch.zeros(heads * (width + 1), heads * (width + 1))
+    if joins:
+        wide[:linear.out_features, own], wide[:linear.out_features, ones[0]] = linear.weight, linear.bias
+    else:
+        wide[own, :linear.in_features], wide[own, linear.in_features] = factor * linear.weight, factor * linear.bias
+        wide[ones, linear.in_features] = one
+    return wide
+
+
+def your_heads(layer, x: Float[Tensor, "B T C"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B T C"]:
+    """A layer of MiniLM by your `multi_head`, for one sentence without padding."""
+    heads, width = layer.num_heads, x.shape[-1] // layer.num_heads
+    wide = torch.cat([x, torch.ones(*x.shape[:2], 1), torch.zeros(*x.shape[:2], heads - 1)], -1)
+    root = math.sqrt((width + 1) / width)                                 # you divide by the root of a column more
+    matrices = (with_biases(layer.query, heads, root), with_biases(layer.key, heads), with_biases(layer.value, heads, one=1.0),
+                with_biases(layer.output, heads, joins=True))
+    return multi_head(wide, *matrices, heads)[..., :x.shape[-1]]
+
+
+@torch.no_grad()
+def your_layers(model, ids: Int[Tensor, "B T"], lengths: Int[Tensor, "B"], attend: Callable) -> list[Float[Tensor, "B T C"]]:
+    """What every layer of MiniLM gives, the embeddings first; `attend` is one of the two above."""
+    tables = model.embeddings
+    x = your_norm(tables.norm, tables.word(ids) + tables.position(ids.shape[1]) + tables.segment(torch.zeros_like(ids)))
+    layers = [x]
+    for block in model.blocks:
+        x = your_norm(block.attention_norm, x + attend(block.attention, x, lengths))
+        x = your_norm(block.feed_forward_norm, x + block.feed_forward(x))
+        layers.append(x)
+    return layers
+
+# %% nbgrader={"grade": false, "grade_id": "real-minilm-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+SENTENCES = [                                  # put sentences of your own with bank behind these
+    "we sat on the bank of the river",
+    "the bank lends money",
+    "the bank of the river was muddy",
+    "she put her money in the bank because the bank across the road had closed its doors",
+]
+if ready(attention, masks, layer_norm, needs=["minilm", "bert_tokenizer"]):
+    minilm, tokenizer = load("minilm").eval(), load("bert_tokenizer")
+    rows = [tokenizer.encode(sentence) for sentence in SENTENCES]
+    lengths = torch.tensor([len(row.ids) for row in rows])
+    ids = torch.tensor([row.ids + [0] * (int(lengths.max()) - len(row.ids)) for row in rows])
+    words = torch.arange(ids.shape[1]) < lengths[:, None]
+    started = time.perf_counter()
+    layers = your_layers(minilm, ids, lengths, your_attention)
+    seconds = time.perf_counter() - started
+    with torch.no_grad():
+        theirs = minilm(ids, mask=words).tokens
+    print(f"{len(rows)} sentences in {seconds:.1f} s; the largest difference from the course's MiniLM is {(layers[-1] - theirs)[words].abs().max():.0e}")
+    place = [row.tokens.index("bank") for row in rows]
+    print("\nhow alike is bank to that of the first sentence? (cosine, by layer)")
+    for row, sentence in enumerate(SENTENCES[1:], start=1):
+        alike = [torch.cosine_similarity(one[0, place[0]], one[row, place[row]], dim=0).item() for one in layers]
+        print(" ".join(f"{cosine:.2f}" for cosine in alike), "", sentence[:60])
+
+# %% nbgrader={"grade": false, "grade_id": "real-heads-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(multi_head, layer_norm, needs=["minilm", "bert_tokenizer"]):
+    minilm, tokenizer = load("minilm").eval(), load("bert_tokenizer")
+    for sentence in SENTENCES:
+        ids = torch.tensor([tokenizer.encode(sentence).ids])
+        started = time.perf_counter()
+        yours = your_layers(minilm, ids, torch.tensor([ids.shape[1]]), your_heads)[-1]
+        seconds = time.perf_counter() - started
+        with torch.no_grad():
+            theirs = minilm(ids).tokens
+        print(f"{ids.shape[1]:>3} tokens in {seconds:.2f} s, largest difference {(yours - theirs).abs().max():.0e}   {sentence[:60]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The differences are those of float32, whose sums come out a little otherwise in another order: the course's model runs torch's fused attention, which never writes the table of scores down. There is nothing more in MiniLM than what you wrote.
+# What it has learned, and how, is the next chapter.
