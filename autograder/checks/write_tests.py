@@ -12,6 +12,7 @@ from autograder.checks.expect import CheckFailed
 from autograder.checks.slips import note
 
 NEVER = "Your test never calls the function that it is given."
+OFTEN = "Your test calls the function that it is given too often, some hundred times are allowed: which calls can you spare?"
 REJECTS = "Your test rejects a correct implementation."
 EVERY = "It rejects every function that it is shown, right or wrong."
 ONE_OF_TWO = "It accepts one right function and rejects another that differs in the last digit: compare with a tolerance."
@@ -23,7 +24,7 @@ GETS_THROUGH = "Your test accepted a wrong implementation."
 
 def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callable] = (), rng: torch.Generator,
                    cause: str, probes: Mapping[str, Callable] | None = None,
-                   mistaken: Mapping[str, Callable] | None = None, poor: Mapping[str, Callable] | None = None) -> None:
+                   mistaken: Mapping[str, Callable] | None = None, poor: Mapping[str, Callable] | None = None, calls: int = 10_000) -> None:
     """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
 
     Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says anything. Another
@@ -35,6 +36,7 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
     probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
     the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
     poor: right functions that differ from the others in more than digits, each with what a test asks that rejects it alone.
+    calls: so many of one run of the test are no reason to complain.
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
     order = torch.randperm(len(shown), generator=rng).tolist()
@@ -42,6 +44,8 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
     verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in order]
     if not all(called for _, _, called, _ in verdicts):
         raise CheckFailed(NEVER)
+    if (most := max(called for _, _, called, _ in verdicts)) > calls:
+        raise CheckFailed(OFTEN, f"One run made {most:,} calls; {calls:,} are enough")
     rejected = [complaint for _, is_right, _, complaint in verdicts if is_right and complaint]
     if rejected:
         raise CheckFailed(f"{REJECTS} {_why(test, right, wrong, mistaken or {}, poor or {})}".strip(), rejected[0])
@@ -50,8 +54,8 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
         raise CheckFailed(lets or cause, GETS_THROUGH)
 
 
-def _verdict(test: Callable, function: Callable) -> tuple[bool, str]:
-    """Whether the test called the function, and why it rejects it, or "". Raises CheckFailed for a broken test."""
+def _verdict(test: Callable, function: Callable) -> tuple[int, str]:
+    """How often the test called the function, and why it rejects it, or "". Raises CheckFailed for a broken test."""
     called: list[int] = []
 
     def candidate(*args: object, **more: object) -> object:
@@ -63,13 +67,13 @@ def _verdict(test: Callable, function: Callable) -> tuple[bool, str]:
         if error.kind != "error":
             raise
         if any(line.startswith("AssertionError") for line in error.text.split("\n")):
-            return bool(called), error.text
+            return len(called), error.text
         raise CheckFailed(OTHER, error.text) from None
     if type(value) is torch.Tensor and value.dtype == torch.bool and value.numel() == 1:
         value = bool(value)
     if value is False:
         note(RETURNS)
-    return bool(called), "it returned False" if value is False else ""
+    return len(called), "it returned False" if value is False else ""
 
 
 def _why(test: Callable, right: list[Callable], wrong: list[Callable], mistaken: Mapping[str, Callable],

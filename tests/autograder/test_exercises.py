@@ -1,6 +1,7 @@
 """What every exercise of every assignment owes: right answers pass, known mistakes are caught as meant, junk earns nothing.
 
-Each verdict is asked for with the visible seed and with two hidden ones, with five in `make sweeps`, and must be the same.
+A right answer is asked with the visible seed and with two hidden ones, a mistake with one hidden one, both with five in
+`make sweeps`, and each verdict must be the same.
 """
 import os
 import re
@@ -31,9 +32,14 @@ FUNCTIONS = [one for one in CHECKED if one.kind == "function"]
 MISTAKES = [(one, mistake) for one in CHECKED for mistake in mistakes_of(one.id)]
 ALTERNATIVES = [(one, other) for one in CHECKED for other in alternatives_of(one.id)]
 SECRETS = [b""] + [f"secret {number}".encode() for number in range(5)]
-FEW = SECRETS[:3]
-each_seed = pytest.mark.parametrize("secrets", [pytest.param(FEW, id="three seeds"), pytest.param(
-    SECRETS, id="six seeds", marks=pytest.mark.long)])
+FEW, FEWER = SECRETS[:3], SECRETS[:2]
+
+
+def each_seed(few: list[bytes]):
+    return pytest.mark.parametrize("secrets", [pytest.param(few, id=f"{len(few)} seeds"), pytest.param(
+        SECRETS, id="all seeds", marks=pytest.mark.long)])
+
+
 each_exercise = pytest.mark.parametrize("exercise", CHECKED, ids=lambda one: one.id)
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
 
@@ -117,14 +123,14 @@ def test_the_reference_gets_every_point(exercise):
 
 
 @pytest.mark.parametrize(("exercise", "other"), named(ALTERNATIVES))
-@each_seed
+@each_seed(FEW)
 def test_another_right_answer_gets_every_point(exercise, other, secrets):
     for result in results(exercise, namespace_of(f"alternative:{other.name}", exercise), secrets):
         assert result.earned == exercise.points, result
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
-@each_seed
+@each_seed(FEWER)
 def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, mistake, secrets):
     for result in verdicts(exercise, mistake, secrets):
         failed = [stage for stage in result.stages if stage.status not in ("passed", "capped")]
@@ -137,7 +143,7 @@ def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, m
     (one, mistake) for one, mistake in MISTAKES if one.kind != "write-test"))
 def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake):
     """So no two registered mistakes of an exercise answer alike on all of its inputs."""
-    for result in verdicts(exercise, mistake, SECRETS[:2]):
+    for result in verdicts(exercise, mistake, FEWER):
         told = [stage.misconception for stage in result.stages if stage.misconception]
         slip = any(stage.status == "slip" for stage in result.stages)
         assert told == [mistake.misconception] or slip and told == [], result
@@ -232,7 +238,7 @@ WRITTEN = {number for folder in (ROOT / "autograder" / "checks", ROOT / "autogra
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
 def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     """In grading the causes are shown and the details are not: each number in a cause was written by an author."""
-    said = {text for result in verdicts(exercise, mistake, FEW) for stage in result.stages
+    said = {text for result in verdicts(exercise, mistake, FEWER) for stage in result.stages
             for text in (stage.cause, stage.misconception)}
     told = {number for text in said for number in NUMBER.findall(text)}
     assert told <= WRITTEN, told - WRITTEN

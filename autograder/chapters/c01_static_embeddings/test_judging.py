@@ -54,6 +54,10 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             right_weight(number, x_max, alpha),
             cause="The weight should be made with the arguments x_max and alpha, in that order, in place of 100 and 0.75."
             if dtype == torch.float32 else "Counts of another type should give the same weights as floats.")
+    expect(student.glove_weight(torch.tensor([2500.0, 40.0], dtype=torch.float64)), given="float64 counts").equals(
+        right_weight(torch.tensor([2500.0, 40.0])), cause="Counts of another type should give the same weights as floats.")
+    expect(student.glove_weight(torch.tensor([0.3, 0.1, 0.6]), 0.5, 0.75), given="x_max 0.5").equals(
+        right_weight(torch.tensor([0.3, 0.1, 0.6]), 0.5, 0.75), cause="x_max may be below 1, and so may the counts.")
     number = torch.tensor([3.0, 9.0])
     for x_max, alpha in ((20.0, 0.5), (20.0, 0.25), (10.0, 0.25)):
         expect(student.glove_weight(number, x_max, alpha), given=f"the same counts with x_max {x_max:g} and alpha {alpha:g}").equals(

@@ -257,12 +257,12 @@ def test_the_wrong_line_is_named(student):
 
 
 def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, words: int, cause: str,
-             zero: int | None = None, front: bool = False) -> None:
+             zero: int | None = None, front: bool = False, dim: int = 0) -> None:
     """Compare the scores of `rows` of word numbers, filled with -1 to `slots`.
 
-    zero: a word whose vector is all zeros. front: one -1 of the first row comes first.
+    zero: a word whose vector is all zeros. front: one -1 of the first row comes first. dim: drawn, if it is 0.
     """
-    dim = whole(rng, 2, 5)
+    dim = dim or whole(rng, 2, 5)
     inward, outward = normal(rng, words, dim), normal(rng, words, dim)
     if zero is not None:
         inward[zero] = 0.0
@@ -291,6 +291,8 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
         ask(rows, f"{rule}.")
     ask([pair], f"{rule}. Empty slots may come first.", front=True)
     ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
+    for rows in ([one, pair], [pair, one, [0, 0, words - 1]]):
+        ask(rows, f"{rule}, row by row: each row has its own number, also where there are as many rows as dimensions.", dim=len(rows))
     ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
     ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
     tables, contexts = [normal(rng, 5, 3) for _ in range(3)], [torch.tensor([[0, 1], [2, -1]]), torch.tensor([[3, 4], [1, -1]])]

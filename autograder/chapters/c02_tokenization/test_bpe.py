@@ -75,6 +75,10 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
     for words in (["ab", "cd"], ["cd", "ab"]):
         ask_merges(student, words, [2, 1], 1, rule, [tuple(words[0])])
     ask_merges(student, ["ab", "cd"] * 60, [1, 2] * 60, 1, rule, [("c", "d")])
+    ask_merges(student, ["zyxwvutsrqponab"], [1], 14, "Every pair of neighbours is counted, the last one of a long word too.")
+    ask_merges(student, ["e\u0301", "\u212b"], [2, 1], 1, f"A character is what len counts. {KEPT}", [("e", "\u0301")])
+    for count in (100_000, 2**24, 2**53):
+        ask_merges(student, ["ab", "cd"], [count, count + 1], 1, f"{rule} A count may be large, and one more is more.", [("c", "d")])
     while not first_is_alone(*(drawn := random_words(rng, "abcd", 6))):
         pass
     ask_merges(student, *drawn, 1, rule)
@@ -117,6 +121,12 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
     ask_merges(student, ["cab", "dab", "abe"], [4, 4, 4], 3, f"{rule} Pieces are texts and are compared as texts, joined ones too.")
     ask_merges(student, ["aa", "az", "aab"], [10, 2, 2], 3, f"{rule} The joined texts are not compared.",
                [("a", "a"), ("a", "z"), ("aa", "b")])
+    ask_merges(student, ["a!", "a!x", "ax"], [5, 2, 2], 2, rule, [("a", "!"), ("a", "x")])
+    ask_merges(student, [" a   "], [1], 20, rule, [(" ", " "), (" ", "a"), ("  ", " "), (" a", "   ")])
+    ask_merges(student, ["aa!", "", "b!aa"], [1, 2, 1], 8, f"{rule} Each word keeps its own count to the end.")
+    for _ in range(8):
+        words = [word_of(rng, "a! '\"Ab", 2, 5) for _ in range(4)]
+        ask_merges(student, words, [whole(rng, 1, 2) for _ in words], 12, rule)
     letters = shuffled(rng, "bankrive")
     ask_merges(student, [letters[:4], letters[4:]], [2, 2], 4, rule)
 
@@ -181,6 +191,8 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
               ["a", " ", "\U0001f3e6\u0301", "\u00e9"])
     ask_split(student, "a\0bc \x1f", [("b", "c")], "Characters of any kind stand in a word, and none of them parts pieces.",
               ["a", "\0", "bc", " ", "\x1f"])
+    ask_split(student, "\n \r\n", [("b", "c")], "The end of a line is a character like any other.", ["\n", " ", "\r", "\n"])
+    ask_split(student, "ab", [("x", chr(200 + place)) for place in range(300)] + [("a", "b")], f"{rule} A list may have some hundred.", ["ab"])
     ask_split(student, AS_IT_IS, [("B", "e")], KEPT)
     for size in (2, 5, 6):
         word = shuffled(rng, "bankriveto")[:size]
@@ -222,7 +234,12 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
     ask_split(student, "abc", [("b", "c"), ("a", "b"), ("ab", "c")],
               "Only a pair that is in the list itself is joined: a and bc are not, although ab and c would give the same text.",
               ["a", "bc"])
-    for _ in range(4):
+    letters = "abcdefghijklmnopqrst"
+    ask_split(student, letters, [(letters[:place], letters[place]) for place in range(1, 20)], f"{rule} There are as many rounds as it takes.",
+              [letters])
+    ask_split(student, "abbaababaabbaa", [("b", "a"), ("ba", "a"), ("a", "b"), ("ab", "baa")], rule, ["abbaa", "ba", "baa", "b", "baa"])
+    ask_split(student, "a" * 9, [("a", "a"), ("aa", "aa"), ("aa", "a"), ("aa", "aaaa")], rule, ["aaaa", "aaaa", "a"])
+    for _ in range(10):
         merges = list_of_merges(rng, "abc", whole(rng, 9, 24))
         word = "".join(word_of(rng, "abcd", 6, 9) + left + right for left, right in merges[-3:])
         ask_split(student, word, merges, rule)

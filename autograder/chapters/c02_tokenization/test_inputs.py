@@ -90,6 +90,7 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
                   "The mask is 1 for every token that is read, special tokens too, and 0 for padding.")
         ask_texts(student, first, second, a + b + 3 + more, "Padding has the segment 0.")
     ask_input(student, [0, 7], [0, 0], 9, ("mask",), "A token 0 of a text is no padding: its mask is 1.")
+    ask_input(student, [102, 101], [101, 0, 102], 10, ("mask",), "The tokens 0, 101 and 102 of a text are tokens like any other: their mask is 1.")
 
 
 @fill_pair.stage("cut", points=1.5)

@@ -73,6 +73,7 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
     ask_cut(student, "abcd", logs({"ab": 0.9, "cd": 0.001, "a": 0.1, "bcd": 0.2}), ["a", "bcd"],
             f"{rule} The best cut of a beginning need not be a part of the best cut of the word.")
     ask_cut(student, "ab", {"a": -1.0, "b": -1.0, "ab": -2.0000001}, ["a", "b"], "Sums are compared as they are, and not rounded.")
+    ask_cut(student, "abc", {"a": -8.0, "bc": -8.0, "ab": -8.0, "c": -7.9999999}, ["ab", "c"], "Sums are compared as they are, and not rounded.")
     ask_cut(student, "abab", {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0}, ["a", "b", "a", "b"],
             "A logarithm of exactly 0 is probability 1, and as good a piece as any.")
     for _ in range(3):
@@ -122,6 +123,8 @@ def test_long_words_are_cut_in_good_time(student, rng):
     for number in (200, 198):
         log_prob = {"a": -9.0, "aa": -17.0, "aaa": -27.5}
         ask_cut(student, "a" * number, log_prob, ["aa"] * (number // 2), rule)
+    ask_cut(student, "b" + "a" * 150, {"a": -1.0, "aa": -1.0}, None, f"{rule} So it is where there is no cut at all.")
+    ask_cut(student, "a" * 150 + "b", {"a": -1.0, "aa": -1.0}, None, f"{rule} So it is where there is no cut at all.")
     word = "".join("ab" if whole(rng, 0, 1) else "cd" for _ in range(90))
     ask_cut(student, word, {"ab": -11.0, "cd": -12.0, "a": -6.0, "b": -6.0, "c": -6.5, "d": -6.5},
             [word[place:place + 2] for place in range(0, len(word), 2)], rule)
@@ -159,7 +162,8 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
     rule = ("Every cut takes part with its probability divided by the sum over all cuts: neither the best cut alone, nor all alike, "
             "nor without the division.")
     ask_counts(student, "banks", logs(BANKS), rule)
-    ask_counts(student, "ab", logs({"ab": 0.3, "b": 0.2, "a": 0.1}), rule)
+    for first in (0.1, 0.4):
+        ask_counts(student, "ab", logs({"ab": 0.3, "b": 0.2, "a": first}), f"{rule} The logarithms decide, and are others in each call.")
     ask_counts(student, "a" * 20 + "b", {"a" * 20: -1.0, "b": -2.0, "a" * 20 + "b": -3.0}, f"{rule} A piece may be as long as the word.")
     ask_counts(student, "abc", logs({"ab": 0.03, "bc": 0.2, "a": 0.1, "c": 0.9}), rule)
     for _ in range(2):

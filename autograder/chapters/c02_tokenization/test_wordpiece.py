@@ -139,6 +139,8 @@ def test_everything_counts_as_often_as_its_word(student, rng):
     ask_first(student, ["ab", "cd"], [100_000, 70_000], f"{rule} The product of two counts may need more than 32 bits.", {"cd": 1 / 70_000})
     ask_first(student, ["ab", "ac", "db", "de"], [1, 8, 4, 2], rule)
     ask_first(student, ["ab", "cd", "c"], [4, 2, 6], "A word of one character has no pair, but its character counts.", {"ab": 0.25})
+    ask_first(student, ["ab", "cd"], [5 * 10**9, 5 * 10**9 + 1], f"{rule} The product of two counts may need more than 64 bits.",
+              {"ab": 1 / (5 * 10**9)})
     for _ in range(2):
         pairs = list(dict.fromkeys(word_of(rng, "abc", 1, 1) + word_of(rng, "xyz", 1, 1) for _ in range(7)))
         counts = [whole(rng, 1, 9) for _ in pairs]
@@ -167,6 +169,7 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
     ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
+    ask_first(student, ["aa", "ab"], [6, 7], f"{tie} How often it stands there decides nothing.", {"aa": 1 / 13})
     ask_first(student, ["ab", "Zy"], [2, 2], f"{tie} Capitals come before small letters.", {"Zy": 0.5})
     divided = "Equal fractions are equal: divide once, by the product. Dividing by one count and then by the other rounds twice."
     for more in ("a", "zb"):            # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)

@@ -1,4 +1,7 @@
 """Checks of chapter 2, words and bytes: BERT's words, and from GPT-2's tokens back to text."""
+import unicodedata
+from functools import cache
+
 from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
@@ -13,6 +16,21 @@ def ask_words(student, text: str, right: list[str], cause: str) -> None:
     ask_pieces(student.bert_words(text), right, cause=cause, given=f"the text {ascii(text)}")
 
 
+@cache
+def old_characters() -> dict[str, list[str]]:
+    """By category the characters that Unicode 3.2 had in it and today's has: every Python says the same of them."""
+    found: dict[str, list[str]] = {}
+    for one in map(chr, [*range(0x20000), *range(0xE0000, 0xE0200)]):
+        if (category := unicodedata.category(one)) == unicodedata.ucd_3_2_0.category(one):
+            found.setdefault(category, []).append(one)
+    return found
+
+
+def known(*categories: str) -> list[str]:
+    """The characters of some categories, of all that Unicode has had for long."""
+    return [one for category in categories for one in old_characters()[category]]
+
+
 @bert_words.stage("spaces", points=1)
 def test_words_are_cut_at_every_kind_of_space(student, rng):
     rule = "Words are cut at spaces. Several spaces, and those at the ends, give no empty words."
@@ -25,6 +43,9 @@ def test_words_are_cut_at_every_kind_of_space(student, rng):
     kinds = "A tab, a line end, and whatever isspace() calls a space cut words like a space."
     ask_words(student, "the\tbank\nlends\r\nmoney", ["the", "bank", "lends", "money"], kinds)
     ask_words(student, "the\u00a0bank\u3000lends\u2003money\u2028here", ["the", "bank", "lends", "money", "here"], kinds)
+    ask_words(student, "a\rb", ["a", "b"], kinds)
+    for space in known("Zs", "Zl", "Zp"):
+        ask_words(student, f"a{space}b", ["a", "b"], kinds)
     for _ in range(2):
         words = [word_of(rng, "abcdefgh", 1, 6) for _ in range(whole(rng, 2, 6))]
         ask_words(student, "  ".join(words) + "\t", words, rule)
@@ -35,6 +56,8 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     rule = "Every punctuation sign is a word of its own, also between letters and beside other signs."
     ask_words(student, "the bank, it's muddy...", ["the", "bank", ",", "it", "'", "s", "muddy", ".", ".", "."], rule)
     ask_words(student, "e-mail me@bank.org!", ["e", "-", "mail", "me", "@", "bank", ".", "org", "!"], rule)
+    ask_words(student, "3.5 1,000 10:30 a_b 's", ["3", ".", "5", "1", ",", "000", "10", ":", "30", "a", "_", "b", "'", "s"],
+              f"{rule} A sign between two digits is one too.")
     ascii_signs = "All 32 signs of string.punctuation are cut off, those too whose category does not begin with P."
     ask_words(student, "5$+3~2", ["5", "$", "+", "3", "~", "2"], ascii_signs)
     ask_words(student, "a<b>=c|d^e`f", ["a", "<", "b", ">", "=", "c", "|", "d", "^", "e", "`", "f"], ascii_signs)
@@ -43,6 +66,8 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     others = "Signs of every script are cut off, if their category begins with P; string.punctuation has those of ASCII only."
     ask_words(student, "the\u2014bank\u2039\u00bfwhy\u201d", ["the", "\u2014", "bank", "\u2039", "\u00bf", "why", "\u201d"], others)
     ask_words(student, "bank\u060cx\u3002", ["bank", "\u060c", "x", "\u3002"], others)
+    signs = [one for one in known("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po") if unicodedata.normalize("NFD", one) == one]
+    ask_words(student, "x".join(signs), [part for sign in signs for part in (sign, "x")][:-1], others)
     ask_words(student, "5\u20ac 3\u00a9b 2\u00b0 \u2192x", ["5\u20ac", "3\u00a9b", "2\u00b0", "\u2192x"],
               "Symbols outside ASCII, such as the euro, are no punctuation and stay in their word.")
     ask_words(student, "a\u2e80b \u31c0x \u2e81", ["a\u2e80b", "\u31c0x", "\u2e81"],
@@ -59,6 +84,9 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
     ask_words(student, "\u2460sh x\u00b2 \u00f8re \u0142 \u00e6", ["\u2460sh", "x\u00b2", "\u00f8re", "\u0142", "\u00e6"], only)
     ask_words(student, "\ud55c", ["\u1112\u1161\u11ab"], "What NFD took apart stays apart: a Korean syllable stays in its letters.")
     ask_words(student, "\u0928\u0940 \u0c15", ["\u0928\u0940", "\u0c15"], "Marks that take room (category Mc) stay: only Mn goes.")
+    ask_words(student, "1\u20e3 a\u20ddb", ["1\u20e3", "a\u20ddb"], "Marks that stand round a letter (category Me) stay: only Mn goes.")
+    marks = known("Mn")
+    ask_words(student, "a".join(marks), ["a" * (len(marks) - 1)], rule)
     ask_words(student, "\u0e01\u0e34\u0e19", ["\u0e01\u0e19"], "Ask a mark for its category, Mn: some marks have the combining class 0.")
     ask_words(student, "a\u2260b \u2260", ["a", "=", "b", "="], "A sign is judged after its marks are gone: it is an = then.")
     ask_words(student, "a\u226eb c\u1fefd", ["a", "<", "b", "c", "`", "d"], "A sign is judged after its marks are gone: NFD makes < and ` here.")
@@ -75,6 +103,9 @@ def test_each_chinese_character_is_a_word(student, rng):
     ask_words(student, "\u304e\u3093\u3053\u3046 \u30ab\u30bf\u6cb3\u3042", ["\u304d\u3093\u3053\u3046", "\u30ab\u30bf", "\u6cb3", "\u3042"],
               "Kana get no spaces: they are in none of the blocks.")
     ask_words(student, "\u3131x\u3131", ["\u3131x\u3131"], "Hangul gets no spaces: it is in none of the blocks.")
+    ask_words(student, "\ud55c\uad6d", ["\u1112\u1161\u11ab\u1100\u116e\u11a8"], "Hangul gets no spaces: it is in none of the blocks.")
+    ask_words(student, "a\u3005b\u3007c\u3021\u31f0\uff76x", ["a\u3005b\u3007c\u3021\u31f0\uff76x"],
+              "Only the blocks decide: the sign of repetition, the round zero and other neighbours of theirs are in none.")
     at = whole(rng, 0x4E01, 0x9F00)
     ask_words(student, f"x{chr(at)}{chr(at + 1)}y", ["x", chr(at), chr(at + 1), "y"], rule)
 
@@ -87,6 +118,9 @@ def test_what_cannot_be_seen_is_dropped_and_leaves_no_gap(student):
     ask_words(student, "ri\ufffdver \x0bx\x0cy\x1fz\x85", ["river", "xyz"],
               f"{rule} Those that isspace() calls spaces too, all but the tab and the two line ends.")
     ask_words(student, "\u200e\u2060", [], rule)
+    ask_words(student, "a\x07 b", ["a", "b"], f"{rule} A text of ASCII holds them too.")
+    hidden = [one for one in [*known("Cc", "Cf"), "\u2066"] if one not in "\t\n\r"]
+    ask_words(student, "x".join(hidden), ["x" * (len(hidden) - 1)], rule)
 
 
 @bert_words.stage("case", points=1)
@@ -153,6 +187,8 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
     ask_text(student, b"\xef\xbb\xbfbank\r\nriver\rbank", [3, 8],
              "Every byte is kept: no mark at the beginning is taken off, and no end of a line is rewritten.")
     ask_text(student, b" two  spaces\n\tand\x00control\x7f signs \xc2\xad", [4, 5, 12], "Every byte has its character, not only the space.")
+    ask_text(student, b"\0a\0", [1], "Every byte is kept: byte 0 is one like any other, also at the end.")
+    ask_text(student, b"a<|endoftext|><s>", [1, 14], "The name of a special token is text: every character stands for its byte.")
     expect(student.byte_decode([])).equals("", cause="Without tokens the text is empty.")
     expect(student.byte_decode(["", "a", ""])).equals("a", cause="A token may be empty.")
     text = word_of(rng, "ab c\nd~!", 6, 14).encode()
@@ -172,7 +208,7 @@ def test_a_character_may_be_spread_over_tokens(student, rng):
 
 
 @byte_decode.stage("broken", points=1)
-def test_bytes_that_are_no_text_show_as_u_fffd(student):
+def test_bytes_that_are_no_text_show_as_u_fffd(student, rng):
     rule = "Bytes that are no UTF-8 show as U+FFFD, one for each that bytes.decode(errors=\"replace\") finds; nothing is left out."
     ask_text(student, "bank \U0001f3e6".encode()[:-1], [4, 6], rule)
     ask_text(student, b"a\x80b\xffc", [1, 3, 4], rule)
@@ -180,3 +216,5 @@ def test_bytes_that_are_no_text_show_as_u_fffd(student):
     ask_text(student, b"\xed\xa0\x80x", [1], f"{rule} Bytes of a surrogate are no UTF-8.")
     ask_text(student, b"\xe0\x80\x80\xf0\x80\x80\xf4\x90x\xc0\xaf", [1, 3], rule)
     ask_text(student, b"\xf0\x9f\x8f and \xc3", [], rule)
+    ask_text(student, b"\xc0\x80 \xc1\xbf \xf8\x88\x80\x80\x80", [1, 4], f"{rule} A character in more bytes than it needs is no UTF-8.")
+    ask_text(student, bytes(whole(rng, 0, 255) for _ in range(150)), [7, 60], rule)

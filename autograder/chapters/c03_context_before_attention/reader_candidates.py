@@ -103,7 +103,21 @@ def deaf(ids: Tensor) -> Tensor:
     return WORDS[:1].expand(*ids.shape, VOCAB).clone()
 
 
-RIGHT: list[Reader] = [mean_so_far, fading, own_word]
+def steady(ids: Tensor) -> Tensor:
+    """Wrong: sees the next word, by numbers that sum to 0 over the logits and are small beside them."""
+    logits = 300 + mean_so_far(ids)
+    logits[:, :-1] += SEEN[ids[:, 1:]][..., :1] * torch.linspace(1.0, -1.0, VOCAB)
+    return logits
+
+
+def falling(ids: Tensor) -> Tensor:
+    """Wrong: sees another row's last word at its own last place, where it can only make the logits smaller."""
+    logits = mean_so_far(ids)
+    logits[:-1, -1] -= SEEN[ids[1:, -1]].abs() + 0.2 * ids[1:, -1:]
+    return logits
+
+
+RIGHT: list[Reader] = [mean_so_far, fading, own_word, deaf]
 # What a test asks for that accepts one right reader and rejects this one.
 POOR: dict[str, Reader] = {
     "It rejects a reader that looks at its own word alone, which is right: what a reader makes of the words before is not asked.": own_word,
@@ -111,8 +125,11 @@ POOR: dict[str, Reader] = {
 WRONG: dict[str, list[Reader]] = {
     "next": [leaks(lambda t, length: t + 1), leaks(lambda t, length: t + 1, 0.06)],
     "far": [leaks(lambda t, length: t + 3), leaks(lambda t, length: length - 1 if t < length - 3 else None)],
-    "some": [leaks(lambda t, length: 2 if t == 1 else None), leaks(lambda t, length: t + 1, columns=slice(4, 5))],
-    "rows": [row_above, row_below],
+    "some": [leaks(lambda t, length: 2 if t == 1 else None), leaks(lambda t, length: t + 1, columns=slice(4, 5)),
+             leaks(lambda t, length: t + 1, columns=slice(VOCAB - 1, VOCAB)), steady,
+             *(leaks(lambda t, length, at=at: t + 1 if t == at % length else None) for at in (0, -2)),
+             leaks(lambda t, length: 7 if t == 6 else None)],
+    "rows": [row_above, row_below, falling],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Reader] = {

@@ -63,6 +63,11 @@ def test_what_comes_again_counts_again(student, rng):
         ask_counts(student, [words(rng, length, size)], size, rule, INNER)
     ask_counts(student, [[1] * 2100], 2, f"{rule} A cell may grow to thousands.", INNER, given="one token, 2,100 times")
     ask_counts(student, [[7, 7] + words(rng, 100, 90)], 90, rule, INNER, given="102 of 90 tokens")
+    ask_counts(student, [[0, 100, 1, 299, 0, 256]], 300, f"{rule} There may be some hundred tokens.", INNER)
+    ask_counts(student, [words(rng, 2000, 300)], 300, f"{rule} Go through the text once: there are 90,000 cells.", INNER,
+               given="2,000 of 300 tokens")
+    for text in ([0, 1], [1, 0]):
+        ask_counts(student, [text], 2, f"{rule} Each call counts its own texts.", INNER)
 
 
 @bigram_counts.stage("borders", points=1)
@@ -194,6 +199,11 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
     one = "With a single token its probability is 1 after every context."
     compare_shares(student, torch.tensor([[5.0], [0.0], [1.0]]), 0.3, one)
     compare_shares(student, torch.tensor([[1.0]]), 1.0, one)
+    for row in ([3.0, 0.0], [0.0, 3.0]):
+        compare_shares(student, torch.tensor([row]), 0.5, "Each call has its own counts.")
+    many = torch.stack([torch.ones(260), (torch.arange(260) == 0).float()], 1)
+    compare_shares(student, many, 0.5, "There may be some hundred contexts.")
+    compare_shares(student, torch.tensor([[1_000_000.0, 0.0], [0.0, 5.0]]), 0.01, "Small probabilities have their digits too, beside a count of a million.")
     large = torch.where(counts(rng, 0, 2, 12, 40) > 1, counts(rng, 1, 20_000, 12, 40), 0).float()
     large[3], large[:, 5], large[0, 0] = 0.0, 0.0, 1_000_000.0
     compare_shares(student, large, 0.5, "Small probabilities have their digits too, beside a count of a million.")
@@ -229,6 +239,12 @@ def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     for rows, columns in ((1, 1), (1, 120), (1, whole(rng, 3, 9)), (whole(rng, 3, 5), 1), (whole(rng, 2, 4), whole(rng, 5, 8)), (4, 4)):
         log_probs, mask = batch(rng, [columns] * rows, columns)
         ask_judge(student, "nats_per_token", log_probs, mask, whole(rng, 20, 90), rule)
+    for row in ([-2.0, 0.0], [0.0, 0.0, -3.0]):
+        ask_judge(student, "nats_per_token", torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool), 7,
+                  f"{rule} A token with the probability 1 is a token too.")
+    for row in ([-150.0, -1.0], [-1100.0] + [-1.0] * 30):
+        ask_judge(student, "nats_per_token", torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool), 7,
+                  f"{rule} A probability may be too small for a float: stay with its logarithm.")
     ask_judge(student, "nats_per_token", torch.tensor([[-1.0, -torch.inf]]), torch.ones(1, 2, dtype=torch.bool), 9,
               "A token with the probability 0 makes the loss infinite.")
 
@@ -239,7 +255,10 @@ def test_the_perplexity_is_taken_of_the_mean(student, rng):
     for rows, columns in ((1, 1), (1, 6), (whole(rng, 3, 5), whole(rng, 5, 8)), (3, 3)):
         log_probs, mask = batch(rng, [columns] * rows, columns)
         ask_judge(student, "perplexity", log_probs, mask, whole(rng, 20, 90), rule)
-    for mean in (60.0, 79.0):
+    small = torch.tensor([[-750.0] + [-1.0] * 9])
+    ask_judge(student, "perplexity", small, torch.ones(1, 10, dtype=torch.bool), 9, f"{rule} A single probability may be too small for any float.")
+    ask_judge(student, "perplexity", torch.full((1, 300), -3.0), torch.ones(1, 300, dtype=torch.bool), 300, f"{rule} The sum may be large.")
+    for mean in (60.0, 79.0, 80.0):
         ask_judge(student, "perplexity", torch.tensor([[-mean, -mean]]), torch.ones(1, 2, dtype=torch.bool), 9,
                   f"{rule} It may be as large as e to the 80, and the product of the probabilities too small for any float.")
     ask_judge(student, "perplexity", torch.full((3, 90), -2.5), torch.ones(3, 90, dtype=torch.bool), 500,
@@ -274,7 +293,7 @@ def test_bits_per_byte_are_bits_and_over_all_bytes(student, rng):
     for lengths, num_bytes in (([4], 4), ([1], 1), ([6, 2, 5], whole(rng, 30, 60)), ([3, 3], 1_000_000), ([0, 4], 17)):
         log_probs, mask = batch(rng, lengths, max(lengths))
         ask_judge(student, "bits_per_byte", log_probs, mask, num_bytes, rule)
-    for num_bytes in (9, 18):
+    for num_bytes in (9, 18, 1):
         ask_judge(student, "bits_per_byte", torch.full((1, 3), -2.0), torch.ones(1, 3, dtype=torch.bool), num_bytes, rule)
     log_probs, mask = batch(rng, [3, 2], 4)
     ask_judge(student, "bits_per_byte", torch.where(mask, -torch.inf, 0.0), mask, 9, "A token with the probability 0 makes the bits infinite.")

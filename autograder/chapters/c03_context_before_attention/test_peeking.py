@@ -13,7 +13,7 @@ writing_a_test = exercise("03.test_no_peeking", function="test_no_peeking", poin
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     """Show the student's test the right readers and both wrong ones of a kind."""
     expect_catches(student.test_no_peeking, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN,
-                   poor=POOR)
+                   poor=POOR, calls=1000)
 
 
 @writing_a_test.stage("next", points=1)

@@ -109,6 +109,13 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
                 parts = by_biases(rng, 2, normal(rng, 1, 2) + 2)
                 parts[-1][2 * block:2 * block + 2] = sign * sums
                 ask_step(student, parts, "ifgoch", rule)
+    digits = "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is 0.00001."
+    for sums in ([0.0, -14.0, 0.0, 0.0], [-12.0, 0.0, 1.0, -13.0], [0.0, -30.0, 1e-5, 0.0], [0.0, -30.0, -3e-4, 0.0]):
+        b = torch.tensor(sums)
+        parts = (torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(1, 1), torch.zeros(4, 2), torch.zeros(4, 1), b)
+        came, right = student.lstm_step(*parts), true_step(*parts)
+        for name in PARTS[:4]:
+            expect(came).has(name).close(right[name].float(), rtol=1e-4, atol=1e-16, cause=digits)
     for kept in (30.0, 400.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
         ask_step(student, parts, "ch", "c may be a few hundred: it is kept as it is, and its tanh is 1 or -1.")
@@ -129,6 +136,18 @@ def test_the_wrong_line_is_named(student):
 
 def halve_and_add(inputs, state):
     """The reader of the case by hand."""
+    return state / 2 + inputs
+
+
+def last_word(inputs, state):
+    """A reader that forgets."""
+    return inputs + 0 * state
+
+
+def for_some_rows(inputs, state):
+    """The reader of the case by hand, which refuses to read for nobody."""
+    if len(inputs) == 0 or len(inputs) != len(state):
+        raise ValueError("step is made for the same number of rows in both arguments, at least one")
     return state / 2 + inputs
 
 
@@ -192,6 +211,11 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     for rows in ([[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0], [1, 1], [1, 0]], [[1, 0, 0, 0, 0]], [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]):
         ask_reading(student, rng, rows, MEETS)
     ask_reading(student, rng, [[1] * 110], FULL)
+    no_filling = torch.ones(1, 2, dtype=torch.bool)
+    for word, cause in ((0.0, "A word whose numbers are all 0 is a word: only mask says where words are."),
+                        (0.001, "A small state may follow a large one, and keeps its digits.")):
+        parts = (halve_and_add if word == 0 else last_word, torch.tensor([[[word], [100_000.0 if word else 4.0]]]), no_filling, torch.zeros(1, 1))
+        expect(student.read_backward(*parts)).close(read(*parts), rtol=1e-4, atol=1e-8, cause=cause)
     masks = torch.tensor([[True, True, True]]), torch.tensor([[True, True, False]])
     for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
         expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
@@ -208,6 +232,8 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
     ask_reading(student, rng, [[0, 1, 1], [1, 1, 1], [0, 0, 1]], f"{SILENT} Filling may stand before a text too.")
     for rows in ([[0, 0], [1, 1]], [[0]], [[0, 0, 0]], [[1], [0], [1]]):
         ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
+    parts = (for_some_rows, torch.tensor([[[4.0], [2.0], [9.0]]]), torch.tensor([[True, True, False]]), torch.tensor([[8.0]]))
+    expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} `step` is made for one row at least.")
     drawn = (torch.rand(3, 7, generator=rng) < 0.6).int().tolist()
     ask_reading(student, rng, [*drawn, [0, 1, 0, 1, 0, 1, 0]], inside)
     ask_with_views(student, rng)

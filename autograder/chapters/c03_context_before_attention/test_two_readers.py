@@ -86,6 +86,8 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
         ask_patterns(student, letters, filters, positive(rng, letters, filters),
                      "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
                      "would find zeros, and no score is cut before the bias is there.")
+    ask_patterns(student, torch.tensor([[1.0], [2.0]]), torch.tensor([[[-150.0]]]), torch.tensor([200.0]), "A score may be as low as it likes.")
+    ask_patterns(student, torch.zeros(2, 2), normal(rng, 3, 1, 2), uniform(rng, 1, 2, 3), "Where all scores are 0 the biases are left.")
     letters, filters = 300 * normal(rng, 6, 3), normal(rng, 3, 2, 3) / 50
     ask_patterns(student, letters, above(letters, filters), torch.zeros(3),
                  "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
@@ -129,6 +131,7 @@ def test_gamma_multiplies_the_whole(student, rng):
     layers, weights = normal(rng, 3, 2, 4) + 0.5, normal(rng, 3)
     for gamma in (2.0, 3.0):
         ask_mix(student, layers, weights, gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
+    ask_mix(student, normal(rng, 1, 2, 3), normal(rng, 1), 3.0, "gamma multiplies the mix of a single layer too.")
     for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0):
         ask_mix(student, normal(rng, 3, 2, 4) + 0.5, normal(rng, 3), gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
 
@@ -138,7 +141,8 @@ def test_large_weights_give_finite_shares(student, rng):
     rule = "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What matters is how far they are from each other."
     for base in (100.0, -150.0, 400.0, -400.0):
         ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
-    for weights in ([300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
+    ask_mix(student, torch.tensor([[[1e8]], [[0.0]]]), torch.tensor([-16.0, 0.0]), 1.0, "A small share of a large layer is seen in the mix.")
+    for weights in ([800.0, 0.0], [300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
         ask_mix(student, normal(rng, 2, 3, 2) + 0.5, torch.tensor(weights), 1.0, rule)
     ask_mix(student, 1000 * normal(rng, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
 

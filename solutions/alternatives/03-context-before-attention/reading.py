@@ -21,7 +21,7 @@ def _(x, h, c, w_x, w_h, b):
     for place, name in enumerate("ifgo"):
         rows = slice(place * size, (place + 1) * size)
         total = torch.nn.functional.linear(h, w_h[rows], b[rows]) + torch.nn.functional.linear(x, w_x[rows])
-        found[name] = torch.tanh(total) if name == "g" else 0.5 * (1 + torch.tanh(total / 2))
+        found[name] = torch.tanh(total) if name == "g" else torch.exp(-torch.nn.functional.softplus(-total))
     found["c"] = found["i"] * found["g"] + found["f"] * c
     found["h"] = found["o"] * torch.tanh(found["c"])
     return found
