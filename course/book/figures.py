@@ -39,7 +39,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "two-readers": {"model", "word", "layer", "uses", "planes", "examples"},
     "seen-by-layer": {"words", "place", "readers"},
     "attention-plane": {"words", "at", "size", "query", "keys", "values", "drawn"},
-    "attention-maps": {"examples", "layer", "head"},
+    "attention-maps": {"models", "examples", "recorded", "layer", "head"},
     "two-clocks": {"words", "query", "key", "places", "most", "speeds"},
     "block-sizes": {"examples"},
     "three-attentions": {"model", "examples"},

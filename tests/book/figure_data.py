@@ -118,7 +118,9 @@ DATA["attention-plane"] = {"words": ["sat", "the", "bank"], "at": 1, "size": 4, 
 DATA["two-clocks"] = {"words": ["bank", "river"], "query": [1, 2], "key": [2, 1], "places": [3, 1], "most": 6,
                       "speeds": [{"key": "quarter", "label": "90°", "degrees": 90}, {"key": "slow", "label": "10°", "degrees": 10}]}
 MAPS = [[[[float(q == k) * 2 + layer - head * k / 2 for k in range(3)] for q in range(3)] for head in range(2)] for layer in range(3)]
-DATA["attention-maps"] = {"layer": 0, "head": 1, "examples": [{"label": label, "tokens": tokens, "at": 1, "scores": MAPS} for label, tokens in (
+SMALL = [{"key": "bert", "label": "BERT", "before": "[CLS] ", "after": " [SEP]", "model": page_model("bert_kjv")},
+         {"key": "gpt", "label": "GPT", "model": page_model("gpt_kjv")}]
+DATA["attention-maps"] = {"layer": 0, "head": 1, "recorded": "MiniLM", "models": SMALL, "examples": [{"label": label, "tokens": tokens, "at": 1, "scores": MAPS} for label, tokens in (
     ("one", ["the", "bank", "lends"]), ("two", ["a", "bank", "opens"]))]}
 
 DATA |= {

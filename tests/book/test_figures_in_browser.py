@@ -14,7 +14,8 @@ import torch
 from course.book import readings, stills
 from course.book.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.page_models import write_scripts
-from reference_impl.layers.attention import attention_weights
+from reference_impl.corpora.small_models import small_model
+from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.rotary import Tables, rotate
 from reference_impl.measure.flops import block_flops, block_parameters
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
@@ -111,7 +112,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("two-readers", "input:checked >> nth=0", "ArrowRight"), ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
     ("seen-by-layer", "input:checked", "ArrowRight"), ("seen-by-layer", "button >> nth=0", "Enter"),
     ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"), ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
-    ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"), ("attention-maps", "button >> nth=0", "Enter"),
+    ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"), ("attention-maps", "button.w2s-token >> nth=0", "Enter"),
     ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"), ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
     ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("block-sizes", "[role=button] >> nth=1", "Enter"),
     ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Step')", "Enter"),
@@ -447,6 +448,41 @@ def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pre
     assert json.loads(page.locator(".w2s-stage").get_attribute("data-weights")) == pytest.approx(expected.tolist(), abs=1e-6)
     assert "Layer 3, head 2: “lends” looks most at" in said(page)
     assert page.locator(".w2s-live .w2s-bar-label").all_inner_texts()[2] == f"lends: {data['examples'][0]['scores'][2][1][2][2]:.2f}"
+
+
+@torch.no_grad()
+def scores_of_a_small_model(key, text):
+    """The scores (L, H, T, T) of the small BERT or GPT for a text, by torch; of what is hidden, too."""
+    kept = small_model(f"{key}_kjv")
+    found, hooks = [], [block.attention.register_forward_pre_hook(lambda layer, given: found.append((layer, given[0]))) for block in
+                        (kept.model.bert if key == "bert" else kept.model).blocks]
+    kept.model(torch.tensor([kept.tokenizer.encode(text).ids if key == "bert" else kept.tokenizer.encode(text)]))
+    for hook in hooks:
+        hook.remove()
+    pairs = [(layer.query(x), layer.key(x)) if key == "bert" else layer.qkv(x).chunk(3, -1)[:2] for layer, x in found]
+    q, k = (torch.cat([split_heads(part, 4) for part in parts]) for parts in zip(*pairs, strict=True))
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def test_the_readers_sentence_is_looked_over_in_the_page_as_by_torch_and_a_gpt_hides_what_comes_after(show):
+    page = show("attention-maps", reduced_motion="reduce")
+    page.get_by_role("button", name="Load").click()
+    stage, text = page.locator(".w2s-stage[data-source=page]"), "And the king lent money"
+    stage.wait_for()
+    page.get_by_label("Your sentence").fill(text)
+    for key in ("bert", "gpt"):
+        page.locator(f"input[value={key}]").check(force=True)
+        page.locator(f".w2s-stage[data-reader={key}][data-source=page]").wait_for()
+        page.get_by_label("Your sentence").press("Enter")
+        page.locator(f".w2s-stage[data-reader={key}][data-text='{text}']").wait_for()
+        expected = scores_of_a_small_model(key, text)
+        at, layer, head = (int(stage.get_attribute(f"data-{name}")) for name in ("at", "layer", "head"))
+        wanted = expected[layer, head, at, :at + 1] if key == "gpt" else expected[layer, head, at]
+        shown = json.loads(stage.get_attribute("data-scores"))
+        assert shown == pytest.approx(wanted.tolist() + [None] * (len(shown) - len(wanted)), abs=1e-3)
+        assert json.loads(stage.get_attribute("data-weights"))[:len(wanted)] == pytest.approx(wanted.softmax(-1).tolist(), abs=1e-3)
+    assert at + 1 < len(shown)
+    assert page.heard.complaints == []
 
 
 @pytest.mark.parametrize("turn", [90, 10])

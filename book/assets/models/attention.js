@@ -40,10 +40,11 @@
   }
 
   /* Query t of q (T, H D) sees the keys from..to of k and v (S, K D) that `sight(t)` names. A group of H / K query
-     heads shares a head of keys. Returns (T, H D), and in `looks`, if given, the weights (T, H, S). */
+     heads shares a head of keys. Returns (T, H D), and in `looks`, if given, the weights (T, H, S); if `looks.raw` is
+     set, the scores before the softmax too. */
   function attend(q, k, v, { queries, keys, heads, keyHeads, size, sight, looks }) {
     const y = new Float32Array(queries * heads * size), width = keyHeads * size, scale = 1 / Math.sqrt(size);
-    const seen = looks && new Float32Array(queries * heads * keys);
+    const seen = looks && new Float32Array(queries * heads * keys), raw = looks && looks.raw && seen.slice();
     for (let t = 0; t < queries; t++) {
       const [from, to] = sight(t), scores = new Float32Array(to - from);
       for (let h = 0; h < heads; h++) {
@@ -59,9 +60,10 @@
           for (let i = 0; i < size; i++) y[mine + i] += share * v[s * width + theirs + i];
         }
         if (seen) seen.set(shares, (t * heads + h) * keys + from);
+        if (raw) raw.set(scores, (t * heads + h) * keys + from);
       }
     }
-    if (looks) looks.push({ data: seen, shape: [queries, heads, keys] });
+    if (looks) looks.push({ data: seen, shape: [queries, heads, keys], ...(raw ? { scores: raw } : {}) });
     return y;
   }
 
@@ -105,5 +107,8 @@
     };
   }
 
-  Object.assign(lib, { newCache, attentionLayer });
+  /* Where layers put what they look at: for logits(ids, {looks: true}), with scores for {looks: "scores"}. */
+  const newLooks = (looks) => (looks ? Object.assign([], { raw: looks === "scores" }) : undefined);
+
+  Object.assign(lib, { newCache, newLooks, attentionLayer });
 });

@@ -63,7 +63,7 @@
       vocabulary, positions,
       /* Logits of the token after each, (T, V); with `looks` also each layer's attention. */
       logits(ids, { looks = false } = {}) {
-        const context = { caches: blocks.map(newCache), looks: looks ? [] : undefined };
+        const context = { caches: blocks.map(newCache), looks: lib.newLooks(looks) };
         return { shape: [ids.length, vocabulary], data: finish(run(ids, context), ids.length), looks: context.looks };
       },
       /* Logits of the token after the last, (V). What these ids share with those of the call before is not computed
@@ -153,7 +153,7 @@
       hidden: (ids, segments) => ({ shape: [ids.length, config.hidden_size], data: encode(ids, segments) }),
       /* Logits of what stands at each place, (T, V); with `looks` also each layer's attention. */
       logits(ids, { segments, looks = false } = {}) {
-        const seen = looks ? [] : undefined, x = linear(encode(ids, segments, seen), ids.length, dense).map(f);
+        const seen = lib.newLooks(looks), x = linear(encode(ids, segments, seen), ids.length, dense).map(f);
         return { shape: [ids.length, config.vocab_size], looks: seen,
           data: linear(normed(x, ids.length), ids.length, output) };
       },
@@ -193,7 +193,7 @@
       vocabulary: config.vocab_size, positions: config.max_position_embeddings,
       logits(ids, { looks = false } = {}) {
         refuse(ids.length, config.max_position_embeddings);
-        const rows = ids.length, seen = looks ? [] : undefined;
+        const rows = ids.length, seen = lib.newLooks(looks);
         const x = last(through(blocks, first(lookUp(table, ids), rows), rows, true, { looks: seen }), rows);
         return { shape: [rows, config.vocab_size], looks: seen,
           data: linear(normed(linear(x, rows, dense).map(f), rows), rows, output) };
@@ -240,7 +240,7 @@
       /* Logits of the token after each of the target's, (T, V). If asked for, `reads` holds the encoder's attention
          and `looks` the decoder's, to itself and to the source in turn. */
       logits(source, target, { looks = false } = {}) {
-        const [reads, seen] = looks ? [[], []] : [];
+        const reads = lib.newLooks(looks), seen = lib.newLooks(looks);
         return { shape: [target.length, config.vocab_size], reads, looks: seen,
           data: decode(target, read(source, reads), decoders.map(newCache), seen) };
       },
