@@ -45,14 +45,15 @@ class Guard:
         self._codes: dict[CodeType, str] = {}
         self._builtins: dict[object, str] = {}
         self._methods: dict[tuple[type, str], str] = {}
+        self._operators: dict[str, str] = {}       # by torch's own name, as in torch.ops.aten
         self._modules: list[str] = []
         self._known: dict[object, str] = {}        # by code object, or by the class behind a C function: a name or ""
         self._not_loaded: list[str] = []           # packages: importing one for this may take half a minute
         for name in self._why:
             self._resolve(name)
         self._mode: object = None
-        if self._builtins and "torch" in sys.modules:
-            self._mode = _torch_mode(self._builtins, self._why)
+        if (self._builtins or self._operators) and "torch" in sys.modules:
+            self._mode = _torch_mode(self._builtins, self._operators, self._why)
 
     def __enter__(self) -> "Guard":
         _touched.clear()
@@ -105,6 +106,9 @@ class Guard:
                 self._known[found] = name
             elif isinstance(found, BuiltinFunctionType):
                 self._builtins[found] = name
+                self._operators[f"aten::{found.__name__}"] = name
+            elif hasattr(found, "overloads"):      # torch.ops.aten.NAME
+                self._operators[_operator(found)] = name
             elif hasattr(found, "__objclass__"):
                 self._methods[found.__objclass__, found.__name__] = name
             elif found is not None and not isinstance(found, StandIn):
@@ -165,14 +169,24 @@ def _static_functions(package: str) -> list[object]:
             and isinstance(getattr(kind, name), BuiltinFunctionType)]
 
 
-def _torch_mode(builtins: Mapping[object, str], why: Mapping[str, str]) -> object:
-    """Sees torch's functions also where C code calls them (`functools.partial`, `map`), which no profiler is told of."""
+def _operator(function: object) -> str:
+    """"aten::layer_norm" for torch.ops.aten.layer_norm and for each of its overloads, "" for anything else."""
+    packet = getattr(function, "overloadpacket", function)
+    return getattr(packet, "_qualified_op_name", "") if type(packet).__module__ == "torch._ops" else ""
+
+
+def _torch_mode(builtins: Mapping[object, str], operators: Mapping[str, str], why: Mapping[str, str]) -> object:
+    """Sees torch's functions also where C code calls them (`functools.partial`, `map`), which no profiler is told of.
+
+    It sees the operators below them too: `torch.ops.aten.layer_norm` does what `torch.layer_norm` does.
+    """
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, function: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:
-            if isinstance(function, BuiltinFunctionType) and function in builtins:
-                refuse(builtins[function], why[builtins[function]])
+            name = builtins.get(function) if isinstance(function, BuiltinFunctionType) else operators.get(_operator(function))
+            if name:
+                refuse(name, why[name])
             return function(*args, **(kwargs or {}))
     return Watch()
 

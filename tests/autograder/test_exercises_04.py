@@ -108,6 +108,9 @@ def test_torchs_ready_operators_are_refused_in_words_where_they_are_asked_for():
     assert through("attention", lambda q, k, v, mask: functional.scaled_dot_product_attention(q, k, v, mask)) == 0
     assert through("layer_norm", lambda x, weight, bias, eps: functional.layer_norm(x, x.shape[-1:], weight, bias, eps)) == 0
     assert through("layer_norm", lambda x, weight, bias, eps: torch.native_layer_norm(x, x.shape[-1:], weight, bias, eps)[0]) == 0
+    assert through("attention", lambda q, k, v, mask: torch.ops.aten.scaled_dot_product_attention(q, k, v, mask)) == 0
+    assert through("layer_norm", lambda x, weight, bias, eps: torch.ops.aten.layer_norm.default(x, x.shape[-1:], weight, bias, eps)) == 0
+    assert through("layer_norm", lambda x, weight, bias, eps: torch.ops.aten.native_layer_norm(x, x.shape[-1:], weight, bias, eps)[0]) == 0
 
     def by_module(x, w_q, w_k, w_v, w_o, num_heads):
         layer = torch.nn.MultiheadAttention(x.shape[2], num_heads, bias=False, batch_first=True)

@@ -3,10 +3,10 @@ from autograder.chapters.c04_attention_and_the_transformer.withholding import CO
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "04-attention-and-the-transformer/exercises"
+PAGE = "04-attention-and-the-transformer/block"
 KEYS = ("parameters", "operations", "score_bytes")
 
-predict_block = exercise("04.predict_block", function="predict_block", points=5, kind="predict", see=PAGE, withhold=LAYERS | COUNTERS)
+predict_block = exercise("04.predict_block", function="predict_block", points=5, kind="predict", see=f"{PAGE}#what-it-costs", withhold=LAYERS | COUNTERS)
 
 
 def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:

@@ -5,11 +5,11 @@ from autograder.chapters.c04_attention_and_the_transformer.withholding import LA
 from autograder.checks.draws import normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "04-attention-and-the-transformer/exercises"
+PAGE = "04-attention-and-the-transformer/block"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 DOUBLE = {"rtol": 1e-9, "atol": 1e-11}
 
-layer_norm = exercise("04.layer_norm", function="layer_norm", points=4, see=PAGE, withhold=LAYERS | NORMS)
+layer_norm = exercise("04.layer_norm", function="layer_norm", points=4, see=f"{PAGE}#bring-to-one-size", withhold=LAYERS | NORMS)
 
 
 def ask(student, x, weight, bias, eps: float, cause: str) -> None:
@@ -50,6 +50,7 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
         for eps in (0.25, 1.0, 9.0, float(uniform(rng, 2, 5)), 100.0, 1e-3, 1e-5):
             ask(student, spread(rng, 1, width) * 1.5 + 1, *plain(width), eps, rule)
     ask(student, 1e-3 * torch.tensor([[1.0, -1.0, 2.0, -2.0]]), *plain(4), 1e-5, f"{rule} Where the variance is small eps decides.")
+    ask(student, 1e-3 * spread(rng, 1, 4), *plain(4), 1e-10, f"{rule} However small eps is, it is never replaced by a larger one.")
     ask(student, torch.tensor([[3.0, 3.0, 3.0, 3.0]]), *plain(4), 1e-5, "Where all numbers of a token are the same nothing is left: 0, since eps is not 0.")
 
 
