@@ -48,10 +48,10 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
       parameters: found.total("parameters"), operations: found.total("operations") });
   }
   function show() {
-    const { T, C, F, parts } = sizes(), before = now.norm === "before", LEFT = [4, 104], RIGHT = [146, 186];
+    const { T, C, F, parts } = sizes(), before = now.norm === "before", LEFT = [2, 96], RIGHT = [128, 186];
     const box = (key, label, hue, row, [x, width]) => ({ key, label, hue, x, y: 6 + 52 * row, width, height: 36 });
     const arrows = (text) => text.split(" ").map((pair) => ({ from: pair.split(">")[0], to: pair.split(">")[1] }));
-    drawing = tools.diagram({ width: 336, height: 258, onpick(key) { lit = key; drawing.show({ lit: [key] }); say(); },
+    drawing = tools.diagram({ width: 316, height: 258, onpick(key) { lit = key; drawing.show({ lit: [key] }); say(); },
       boxes: [box("x", `${T} × ${C}`, "blue", 0, LEFT), box("norm1", "norm", "purple", before ? 1 : 2, before ? RIGHT : LEFT),
         box("attention", "attention", "orange", before ? 2 : 1, RIGHT), box("sum1", "+", "blue", before ? 2 : 1, LEFT),
         box("norm2", "norm", "purple", before ? 3 : 4, before ? RIGHT : LEFT),
