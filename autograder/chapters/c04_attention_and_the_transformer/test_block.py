@@ -8,10 +8,11 @@ from autograder.checks.protocol import Sample, Watched, exercise, expect, short_
 from autograder.checks.slips import note
 from autograder.checks.views import FAILS, strided
 
-PAGE = "04-attention-and-the-transformer/exercises"
+BOOK = "04-attention-and-the-transformer"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
-block = exercise("04.block", function="block", also=["wrong_line"], points=5, kind="find-line", see=PAGE, withhold=LAYERS)
+block = exercise("04.block", function="block", also=["wrong_line"], points=5, kind="find-line",
+                 see=f"{BOOK}/block#add-do-not-replace", withhold=LAYERS)
 
 
 @block.stage("line", points=1)
@@ -128,7 +129,7 @@ def test_each_part_is_asked_once(student, rng):
             expect(one.calls == 1).is_true(cause=f"`{name}` is to be called once, with the whole batch: keep what it gave under a name.")
 
 
-short_answer("04.which_family", points=4, see=PAGE, rubric={
+short_answer("04.which_family", points=4, see=f"{BOOK}/families#three-masks", rubric={
     "families": (1, "names all three: A is an encoder, B a decoder, C an encoder and a decoder (half for two of them), each with a published model that is one"),
     "masks": (1, "says which attention is causal and which is not: none in A; the one in B; in C the decoder's attention to itself only, while the encoder's "
                  "own and the decoder's to the encoder's output see everything (half if C's three are not told apart)"),
