@@ -229,6 +229,7 @@ def test_a_key_is_seen_where_both_rules_allow_it(student, rng):
 @masks.stage("sizes", points=0.5)
 def test_there_may_be_one_text_one_query_one_key_or_a_hundred(student, rng):
     rule = "Any of the three sizes may be 1, or more than a hundred: the rules are the same."
-    for lengths, queries, keys in (([1], 1, 1), ([0], 1, 1), ([0, 1, 0], 1, 1), ([1, 2], 1, 2), ([2, 0, 1], 2, 2), ([130, 7], 3, 130), ([101], 130, 130),
+    for lengths, queries, keys in (([1], 1, 1), ([0], 1, 1), ([0, 1, 0], 1, 1), ([1, 2], 1, 2), ([2, 0, 1], 2, 2), ([130, 7], 3, 130), ([300, 7], 2, 400),
+                                   ([101], 130, 130),
                                    ([whole(rng, 0, 3) for _ in range(130)], 2, 3)):
         ask_mask(student, lengths, queries, keys, rule)

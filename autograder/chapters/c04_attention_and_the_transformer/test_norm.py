@@ -51,6 +51,8 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
             ask(student, spread(rng, 1, width) * 1.5 + 1, *plain(width), eps, rule)
     ask(student, 1e-3 * torch.tensor([[1.0, -1.0, 2.0, -2.0]]), *plain(4), 1e-5, f"{rule} Where the variance is small eps decides.")
     ask(student, 1e-3 * spread(rng, 1, 4), *plain(4), 1e-10, f"{rule} However small eps is, it is never replaced by a larger one.")
+    for small in (1e-4, 1e-5):
+        ask(student, small * spread(rng, 1, 4), *plain(4), 1e-12, f"{rule} Numbers may be close together and eps tiny: nothing else is added.")
     ask(student, torch.tensor([[3.0, 3.0, 3.0, 3.0]]), *plain(4), 1e-5, "Where all numbers of a token are the same nothing is left: 0, since eps is not 0.")
 
 
