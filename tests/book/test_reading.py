@@ -80,3 +80,11 @@ def test_flashcards_carry_the_chapter_of_their_folder(tmp_path):
     other = tmp_path / "questions.yml"
     other.write_text("flashcards:\n  - {id: a, front: b, back: c}\n", encoding="utf-8")
     assert load_questions(other).chapter is None
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent.name for path in (ROOT / "book").glob("[0-9]*/index.md")))
+def test_a_chapter_is_linked_on_the_first_page_and_ends_with_what_its_reader_predicted(folder):
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "book" / folder).glob("*.md")]
+    assert f"({folder}/index.md)" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    assert any("```{predict}" in text for text in pages)
+    assert ["```{flashcards}" in text for text in pages if "```{calibration}" in text] == [True]
