@@ -87,7 +87,7 @@ def _(text):
     return _cut(_plain(_chinese(_clean(text)), "NFKD").lower())
 
 
-@mistake(WORDS, "together-again", caught_by="accents", loses=1,
+@mistake(WORDS, "together-again", caught_by="accents", loses=1.5,
          misconception="You put the letters together again at the end. What NFD took apart stays apart.")
 def _(text):
     return [unicodedata.normalize("NFC", word) for word in _cut(_plain(_chinese(_clean(text))).lower())]

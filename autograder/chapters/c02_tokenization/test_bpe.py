@@ -75,7 +75,8 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
     for words in (["ab", "cd"], ["cd", "ab"]):
         ask_merges(student, words, [2, 1], 1, rule, [tuple(words[0])])
     ask_merges(student, ["ab", "cd"] * 60, [1, 2] * 60, 1, rule, [("c", "d")])
-    ask_merges(student, ["zyxwvutsrqponab"], [1], 14, "Every pair of neighbours is counted, the last one of a long word too.")
+    ask_merges(student, ["abcdefghijklmnyz", "yzx"], [1, 1], 1, "Every pair of neighbours is counted, the last one of a long word too.",
+               [("y", "z")])
     ask_merges(student, ["e\u0301", "\u212b"], [2, 1], 1, f"A character is what len counts. {KEPT}", [("e", "\u0301")])
     for count in (100_000, 2**24, 2**53):
         ask_merges(student, ["ab", "cd"], [count, count + 1], 1, f"{rule} A count may be large, and one more is more.", [("c", "d")])
@@ -121,12 +122,12 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
     ask_merges(student, ["cab", "dab", "abe"], [4, 4, 4], 3, f"{rule} Pieces are texts and are compared as texts, joined ones too.")
     ask_merges(student, ["aa", "az", "aab"], [10, 2, 2], 3, f"{rule} The joined texts are not compared.",
                [("a", "a"), ("a", "z"), ("aa", "b")])
-    ask_merges(student, ["a!", "a!x", "ax"], [5, 2, 2], 2, rule, [("a", "!"), ("a", "x")])
-    ask_merges(student, [" a   "], [1], 20, rule, [(" ", " "), (" ", "a"), ("  ", " "), (" a", "   ")])
-    ask_merges(student, ["aa!", "", "b!aa"], [1, 2, 1], 8, f"{rule} Each word keeps its own count to the end.")
+    ask_merges(student, ["a!", "a!x", "ax"], [2, 2, 2], 2, rule, [("a", "!"), ("a", "x")])
+    ask_merges(student, ["a\x1f", "a\x1fx", "ax"], [2, 2, 2], 2, rule, [("a", "\x1f"), ("a", "x")])
+    ask_merges(student, ["aa!", "", "b!aa"], [1, 2, 1], 4, f"{rule} Each word keeps its own count to the end.")
     for _ in range(8):
-        words = [word_of(rng, "a! '\"Ab", 2, 5) for _ in range(4)]
-        ask_merges(student, words, [whole(rng, 1, 2) for _ in words], 12, rule)
+        words = list(dict.fromkeys(shuffled(rng, "a! '\"Ab")[:4] for _ in range(4)))
+        ask_merges(student, words, [2] * len(words), 3, rule)
     letters = shuffled(rng, "bankrive")
     ask_merges(student, [letters[:4], letters[4:]], [2, 2], 4, rule)
 

@@ -66,7 +66,7 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     others = "Signs of every script are cut off, if their category begins with P; string.punctuation has those of ASCII only."
     ask_words(student, "the\u2014bank\u2039\u00bfwhy\u201d", ["the", "\u2014", "bank", "\u2039", "\u00bf", "why", "\u201d"], others)
     ask_words(student, "bank\u060cx\u3002", ["bank", "\u060c", "x", "\u3002"], others)
-    signs = [one for one in known("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po") if unicodedata.normalize("NFD", one) == one]
+    signs = [one for one in known("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po") if unicodedata.normalize("NFKD", one) == one]
     ask_words(student, "x".join(signs), [part for sign in signs for part in (sign, "x")][:-1], others)
     ask_words(student, "5\u20ac 3\u00a9b 2\u00b0 \u2192x", ["5\u20ac", "3\u00a9b", "2\u00b0", "\u2192x"],
               "Symbols outside ASCII, such as the euro, are no punctuation and stay in their word.")
@@ -85,7 +85,7 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
     ask_words(student, "\ud55c", ["\u1112\u1161\u11ab"], "What NFD took apart stays apart: a Korean syllable stays in its letters.")
     ask_words(student, "\u0928\u0940 \u0c15", ["\u0928\u0940", "\u0c15"], "Marks that take room (category Mc) stay: only Mn goes.")
     ask_words(student, "1\u20e3 a\u20ddb", ["1\u20e3", "a\u20ddb"], "Marks that stand round a letter (category Me) stay: only Mn goes.")
-    marks = known("Mn")
+    marks = [mark for mark in known("Mn") if not "\u3040" <= mark <= "\u30ff"]       # kana have a question of their own
     ask_words(student, "a".join(marks), ["a" * (len(marks) - 1)], rule)
     ask_words(student, "\u0e01\u0e34\u0e19", ["\u0e01\u0e19"], "Ask a mark for its category, Mn: some marks have the combining class 0.")
     ask_words(student, "a\u2260b \u2260", ["a", "=", "b", "="], "A sign is judged after its marks are gone: it is an = then.")

@@ -20,22 +20,17 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     line = tools.tokenLines([now.tokens], { onpick(_, t) { at = t; draw(); } });
     map = tools.matrix({ rows: now.tokens, columns: now.tokens, cell: 30 });
     bars = tools.bars({ rows: now.tokens.length, text: (share) => `${(100 * share).toFixed(1)} %` });
-    words.replaceChildren(line.node);
-    picture.replaceChildren(map.node);
-    place.replaceChildren(bars.node);
+    [[words, line], [picture, map], [place, bars]].forEach(([into, { node }]) => into.replaceChildren(node));
     layer = Math.min(layer, now.scores.length - 1);
     head = Math.min(head, now.scores[0].length - 1);
-    for (const [slider, count, value] of [[layers, now.scores.length, layer], [heads, now.scores[0].length, head]]) {
-      slider.input.max = count;
-      slider.set(value + 1);
-    }
+    Object.assign(layers.input, { max: now.scores.length }); Object.assign(heads.input, { max: now.scores[0].length });
+    layers.set(layer + 1); heads.set(head + 1);
     draw();
   }
 
   function softmax(scores) {  // null stands for a key that is hidden
     const high = Math.max(...scores.filter((score) => score !== null));
-    const powers = scores.map((score) => (score === null ? 0 : Math.exp(score - high)));
-    const sum = powers.reduce((a, b) => a + b);
+    const powers = scores.map((score) => (score === null ? 0 : Math.exp(score - high))), sum = powers.reduce((a, b) => a + b);
     return powers.map((power) => power / sum);
   }
 
@@ -43,8 +38,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     const { tokens } = now, scores = now.scores[layer][head], weights = scores.map(softmax), row = weights[at];
     const most = row.indexOf(Math.max(...row));
     line.show({ focus: [0, at], levels: [row] });
-    map.show({ values: weights, most: 1, row: at, columns: [most], text: (share) => (share < 0.05 ? ""
-      : `${Math.round(100 * share)}`) });
+    map.show({ values: weights, most: 1, row: at, columns: [most], text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
     map.name(`Weights in percent of layer ${layer + 1}, head ${head + 1}: a row for each word that asks.`);
     title.textContent = `What ${tokens[at]} asks: each key's score, and its weight`;
     bars.show(tokens.map((token, s) => ({ label: `${token}: ${scores[at][s] === null ? "hidden" : scores[at][s].toFixed(2)}`,
@@ -68,9 +62,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
           return shares[i] === 0 && raw[i] === 0 ? null : raw[i];
         }))));
       begin({ label: text, source: "page", at, tokens: ids.map((id) => model.tokenizer.token(id).replaceAll("\n", "⏎")), scores });
-    } catch (error) {
-      tools.say(`${error.message}.`);
-    }
+    } catch (error) { tools.say(`${error.message}.`); }
   }
 
   const show = () => (reader === "recorded" ? begin(examples.find(({ label }) => label === field.input.value) || examples[0])
@@ -85,13 +77,10 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     ...data.models], onchange(key) { reader = key; field.input.disabled = key === "recorded"; show(); } });
   field.input.disabled = true;
   const choosing = el("div", {}), offer = tools.modelOffer(data.models.map(({ model }) => model), (...loaded) => {
-    models = loaded;
-    reader = data.models[0].key;
-    readers.set(reader);
-    field.input.disabled = false;
+    models = loaded; reader = data.models[0].key;
+    readers.set(reader); field.input.disabled = false;
     choosing.append(tools.bar(readers), tools.bar(field));
-    field.input.focus();
-    show();
+    field.input.focus(); show();
   });
   stage.append(tools.bar(picks), tools.bar(offer), choosing, tools.bar(layers, heads), words, picture, title, place);
   begin(now);

@@ -9,9 +9,8 @@
 window.w2s.register("attention-plane", function (stage, data, tools) {
   "use strict";
   const { svg, set } = tools, { words, values, at } = data, SIDE = 264, REACH = 2.4, EDGE = 2.2, most = data.drawn[0].length + 2;
-  const points = [data.query, ...data.keys].map((point) => [...point]), names = [`query of ${words[at]}`,
-    ...words.map((word) => `key of ${word}`)];
-  const far = Math.max(...values.flat().map(Math.abs)) * 1.2;
+  const points = [data.query, ...data.keys].map((point) => [...point]), far = Math.max(...values.flat().map(Math.abs)) * 1.2;
+  const names = [`query of ${words[at]}`, ...words.map((word) => `key of ${word}`)];
   let size = data.size, scale = "root", mask = "all", rest = "zero", second = [SIDE + 16, 0];
   const plane = (title) => svg("g", {}, svg("rect", { class: "w2s-lane hue-grey", width: SIDE, height: SIDE, rx: 6 }),
     svg("text", { class: "w2s-lane-count", x: 10, y: 21 }, title));
@@ -19,27 +18,24 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
   const toValue = ([x, y]) => [22 + x * (SIDE - 44) / far, SIDE - 30 - y * (SIDE - 44) / far];
   const [zeroX, zeroY] = toPixels([0, 0]), arrow = svg("line", { class: "w2s-line is-solid hue-blue", x1: zeroX, y1: zeroY });
   const asked = plane("query and keys"), seen = plane("values, and what is seen"), dots = svg("g", {});
-  asked.append(svg("path", { class: "w2s-grid", d: `M0 ${zeroY}H${SIDE}M${zeroX} 0V${SIDE}` }), arrow);
-  seen.append(dots);
+  asked.append(svg("path", { class: "w2s-grid", d: `M0 ${zeroY}H${SIDE}M${zeroX} 0V${SIDE}` }), arrow); seen.append(dots);
   const picture = tools.picture({ class: "w2s-lanes", role: "group" }, asked, seen);
+  picture.name("Two planes: the query with the keys, and the values with what is seen.");
   const move = (n, point) => { points[n] = point.map((value) => Math.round(Math.max(-EDGE, Math.min(EDGE, value)) * 10) / 10); draw(); };
 
   const handles = points.map((_, n) => {
     const node = svg("g", { class: "w2s-handle", tabindex: 0, role: "slider", "aria-label": names[n], "aria-valuemin": -EDGE,
       "aria-valuemax": EDGE, onkeydown(event) {
         const step = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] }[event.key];
-        if (step) { event.preventDefault(); move(n, points[n].map((value, i) => value + step[i])); }
-      }, onpointerdown: (event) => node.setPointerCapture(event.pointerId), onpointermove(event) {
+        if (step) { event.preventDefault(); move(n, points[n].map((value, i) => value + step[i])); } }, onpointerdown: (event) => node.setPointerCapture(event.pointerId), onpointermove(event) {
         if (!node.hasPointerCapture(event.pointerId)) return;
         const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.node.getScreenCTM().inverse());
         move(n, [(x - zeroX) / (SIDE / 2 / REACH), (zeroY - y) / (SIDE / 2 / REACH)]);
       } }, svg("circle", { class: "w2s-grip", r: 15 }), svg("g", {}),
     svg("text", { class: "w2s-word" }, n ? words[n - 1] : "query"));
-    asked.append(node);
     return node;
-  });
-
-  const bars = tools.bars({ rows: words.length, text: (value) => `${(100 * value).toFixed(1)} %` });
+  }), bars = tools.bars({ rows: words.length, text: (value) => `${(100 * value).toFixed(1)} %` });
+  asked.append(...handles);
 
   function draw() {
     const dot = (n) => points[0][0] * points[n][0] + points[0][1] * points[n][1] + (rest === "zero" ? 0
@@ -55,18 +51,16 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
       handles[n].childNodes[1].replaceChildren(tools.mark(n === 0 ? { hue: "blue", mark: 4 } : open[n - 1] ? { hue: "orange",
         mark: 0 } : { hue: "grey", mark: 3 }));
     });
-    tools.placeLabels(handles.map((node) => node.lastChild), points.map(toPixels), SIDE, points.map((_, n) => n));
-    set(arrow, { x2: toPixels(points[0])[0], y2: toPixels(points[0])[1] });
+    const [x2, y2] = toPixels(points[0]), places = points.map(toPixels);
+    set(arrow, { x2, y2 }); tools.placeLabels(handles.map((node) => node.lastChild), places, SIDE, points.map((_, n) => n));
     const spots = [...values, output], marks = spots.map((_, n) => (n < words.length ? svg("circle", { class: "w2s-share hue-orange",
       r: 3 + 20 * Math.sqrt(weights[n]) }) : tools.mark({ hue: "blue", mark: 4 })));
-    const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((value) => value.toFixed(1)).join(", ")})`));
+    const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((one) => one.toFixed(1)).join(", ")})`));
     dots.replaceChildren(...spots.map((spot, n) => tools.move(svg("g", {}, marks[n], labels[n]), ...toValue(spot))));
     tools.placeLabels(labels, spots.map(toValue), SIDE, spots.map((_, n) => -n));
-    bars.show(words.map((word, s) => ({ label: open[s] ? `${word}: ${scores[s].toFixed(2)}` : `${word}: hidden`, value: weights[s],
-      hue: "orange" })), { most: 1 });
-    const best = weights.indexOf(Math.max(...weights));
+    const shown = words.map((word, s) => ({ label: `${word}: ${open[s] ? scores[s].toFixed(2) : "hidden"}`, value: weights[s], hue: "orange" }));
+    const best = weights.indexOf(Math.max(...weights)); bars.show(shown, { most: 1 });
     Object.assign(stage.dataset, { weights: JSON.stringify(weights), output: JSON.stringify(output), size, scale, mask, rest });
-    picture.name("Two planes: the query with the keys, and the values with what is seen.");
     tools.say(mask === "none" ? "Every key is hidden: all weights are 0, and so is what is seen."
       : `“${words[best]}” gets ${(100 * weights[best]).toFixed(1)} % of the weight. What is seen: (${output.map((value) =>
         value.toFixed(2)).join(", ")}).`);
@@ -77,11 +71,9 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
   const field = tools.textField({ label: `D, from 2 to ${most}`, value: String(size), most: 4, oninput(text) {
     const typed = Number(text);
     if (!Number.isInteger(typed) || typed < 2 || typed > most) { tools.say(`D is a whole number from 2 to ${most}.`); return; }
-    size = typed;
-    draw();
+    size = typed; draw();
   } });
-  set(field.input, { size: 6 });
-  field.node.style.setProperty("flex", "0 1 auto");
+  set(field.input, { size: 6 }); field.node.style.setProperty("flex", "0 1 auto");
   stage.append(tools.bar(choose("It sees", mask, { all: "all", before: "itself and before", none: "nothing" }, (key) => { mask = key; }),
     choose("Scores", scale, { root: "divided by √D", none: "as they are" }, (key) => { scale = key; })),
   tools.bar(field, choose("The other D − 2 numbers", rest, { zero: "0", drawn: "drawn at random" }, (key) => { rest = key; })),
