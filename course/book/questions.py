@@ -23,6 +23,7 @@ import yaml
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
 BLOCK = re.compile(r"(\d+[.)]|[-+*>]|#{1,6})(\s|$)")      # texts are inline; these begin a block, and an option would lose its words
+FORMULA = re.compile(r"\$[^$]+\$")
 
 
 class QuestionError(Exception):
@@ -145,6 +146,8 @@ def _text(where, entry, key):
     if BLOCK.match(value.strip()):
         raise QuestionError(f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation: begin otherwise "
                             "(a number without its dot, for example)")
+    if key == "text" and FORMULA.fullmatch(value.strip()):
+        raise QuestionError(f"{where}: {key} is {value!r}, a formula only, which a screen reader cannot name: put a word beside it")
     return value.strip()
 
 

@@ -48,6 +48,7 @@ def test_a_sound_file_is_read_in_order(load):
     (lambda c: c["quiz"][0]["options"][1].update(text="yes"), r"same text"),
     (lambda c: c["quiz"][0]["options"][1].update(text=False), r"text is False.*quote yes, no"),
     (lambda c: c["quiz"][0]["options"][1].update(text="10."), r"option 2: text is '10.', which Markdown reads as a list"),
+    (lambda c: c["quiz"][0]["options"][1].update(text="$x^2$"), r"a formula only"),
     (lambda c: c["flashcards"][0].update(back="- one\n- two"), r"back is .*Markdown reads as a list"),
     (lambda c: c.update(cards=[]), r"expected the keys quiz and flashcards"),
 ])
