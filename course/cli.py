@@ -23,7 +23,7 @@ COMMANDS = {
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "report": "write the class report from the records of the last grading",
     "serve": "serve a language model over HTTP, with OpenAI's API",
-    "author": "for authors of exercises: build, check, matrix, mutants, try",
+    "author": "for authors of exercises: build, check, matrix, mutants, prove, try",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
 

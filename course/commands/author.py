@@ -1,5 +1,5 @@
 """`course author`: what somebody who writes exercises runs. A student needs none of it."""
-SUMMARY = "for authors of exercises: build, check, matrix, mutants, try, withheld, hand-out"
+SUMMARY = "for authors of exercises: build, check, matrix, mutants, prove, try, withheld, hand-out"
 
 
 def add_arguments(parser) -> None:
@@ -28,6 +28,10 @@ def add_arguments(parser) -> None:
     _exercise(mutants)
     mutants.add_argument("--all", action="store_true", help="list those that were noticed too")
     mutants.set_defaults(part_run=run_mutants)
+
+    prove = parts.add_parser("prove", help="run every case of the tests of a chapter's exercises, and write down that all passed")
+    prove.add_argument("assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)')
+    prove.set_defaults(part_run=run_prove)
 
     tries = parts.add_parser("try", help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
                                          "process, over forty seeds and in the sandbox")
@@ -124,6 +128,14 @@ def run_mutants(args) -> int:
     unused = sum(len(outcome.unused) for outcome in outcomes)
     print(f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained")
     return 1 if surviving or unused else 0
+
+
+def run_prove(args) -> int:
+    """Prove each chapter; 1 when a case of one failed, whose ledger stays as it was."""
+    from autograder.authoring.catalogue import assignment, assignments
+    from autograder.authoring.proven import prove
+
+    return int(any([prove(one) != 0 for one in [assignment(name) for name in args.assignment] or assignments()]))
 
 
 def run_try(args) -> int:

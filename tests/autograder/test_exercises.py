@@ -1,7 +1,8 @@
 """What every exercise of every assignment owes: right answers pass, known mistakes are caught as meant, junk earns nothing.
 
 A right answer is asked with the visible seed and with two hidden ones, a mistake with one hidden one, both with five in
-`make sweeps`, and each verdict must be the same.
+`make sweeps`, and each verdict must be the same. Of an exercise that is as it was when `course author prove` tried all
+cases, one mistake in eight and one of four of what is dear otherwise are tried here, and in `make sweeps` all.
 """
 import os
 import re
@@ -21,6 +22,7 @@ from autograder.authoring.implementations import from_file, namespace_of
 from autograder.authoring.matrix import as_table
 from autograder.authoring.mutants import solution_of
 from autograder.authoring.notebooks import build, stale
+from autograder.authoring.proven import proven, sampled
 from autograder.authoring.wrappers import WRAPPERS, wrapped
 from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
@@ -33,6 +35,7 @@ MISTAKES = [(one, mistake) for one in CHECKED for mistake in mistakes_of(one.id)
 ALTERNATIVES = [(one, other) for one in CHECKED for other in alternatives_of(one.id)]
 SECRETS = [b""] + [f"secret {number}".encode() for number in range(5)]
 FEW, FEWER = SECRETS[:3], SECRETS[:2]
+PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
 
 
 def each_seed(few: list[bytes]):
@@ -44,8 +47,18 @@ each_exercise = pytest.mark.parametrize("exercise", CHECKED, ids=lambda one: one
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
 
 
-def named(pairs) -> list:
-    return [pytest.param(*pair, id=f"{pair[0].id} {pair[1].name}") for pair in pairs]
+def marks(exercise, case: str, share: int) -> tuple:
+    """None for a case that is tried each time."""
+    return () if exercise.id not in PROVEN or sampled(f"{exercise.id} {case}", share) else (pytest.mark.long,)
+
+
+def of_each_exercise(case: str):
+    """Parametrizes a dear test."""
+    return pytest.mark.parametrize("exercise", [pytest.param(one, id=one.id, marks=marks(one, case, 4)) for one in CHECKED])
+
+
+def named(pairs, share: int = 8) -> list:
+    return [pytest.param(*pair, id=f"{pair[0].id} {pair[1].name}", marks=marks(pair[0], pair[1].name, share)) for pair in pairs]
 
 
 def results(exercise, namespace, secrets) -> list:
@@ -122,7 +135,7 @@ def test_the_reference_gets_every_point(exercise):
         assert result.earned == exercise.points, result
 
 
-@pytest.mark.parametrize(("exercise", "other"), named(ALTERNATIVES))
+@pytest.mark.parametrize(("exercise", "other"), named(ALTERNATIVES, share=4))
 @each_seed(FEW)
 def test_another_right_answer_gets_every_point(exercise, other, secrets):
     for result in results(exercise, namespace_of(f"alternative:{other.name}", exercise), secrets):
@@ -149,7 +162,8 @@ def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake)
         assert told == [mistake.misconception] or slip and told == [], result
 
 
-@each_assignment
+@pytest.mark.parametrize("assignment", [pytest.param(one, id=one.name, marks=pytest.mark.long if {
+    id for id, exercise in one.exercises.items() if exercise.stages} <= PROVEN else ()) for one in ASSIGNMENTS])
 def test_the_committed_matrix_is_what_the_mistakes_give(assignment):
     table = as_table(assignment, lambda exercise, mistake: verdict(exercise.id, mistake.name, SECRETS[0]))
     path = folder_of(assignment.number) / "matrix.md"
@@ -191,7 +205,7 @@ JUNK = [None, True, 10**5000, -1, 0.0, float("nan"), "text", [], (), {}, (None, 
         torch.ones(3).double(), np.zeros(3), np.float32(1), object(), EqualsEverything(), torch.ones(2, 2).to_sparse()]
 
 
-@each_exercise
+@of_each_exercise("junk")
 def test_junk_earns_nothing_and_never_trips_a_check(exercise):
     for junk in JUNK:
         functions = {name: lambda *args, junk=junk, **kwargs: junk for name in (exercise.function, *exercise.also)}
@@ -200,7 +214,7 @@ def test_junk_earns_nothing_and_never_trips_a_check(exercise):
         assert all(stage.status == "wrong" and stage.cause for stage in result.stages), (type(junk), result)
 
 
-@each_exercise
+@of_each_exercise("idle")
 @pytest.mark.parametrize("secret", SECRETS[:2], ids=["visible", "hidden"])
 def test_answers_without_work_earn_nothing(exercise, secret):
     for title, functions in idle(exercise, secret).items():
@@ -209,14 +223,14 @@ def test_answers_without_work_earn_nothing(exercise, secret):
         assert all(stage.status != "fault" for stage in result.stages), (title, result)
 
 
-@each_exercise
+@of_each_exercise("one size only")
 def test_code_for_one_size_only_earns_at_most_half(exercise):
     for title, functions in one_size(exercise).items():
         result = results(exercise, functions, SECRETS[:1])[0]
         assert result.earned <= exercise.points / 2, (title, result)
 
 
-@each_exercise
+@of_each_exercise("slip")
 def test_a_slip_of_type_or_memory_or_a_changed_argument_costs_a_fifth_at_most(exercise):
     source, calls = solution_of(assignment(exercise.id[:2]), exercise), asked(exercise)
     for name in {call.name for call in calls}:
@@ -246,20 +260,23 @@ def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     assert len({NUMBER.sub("#", text) for text in said}) == len(said), said
 
 
-def run_pytest(impl: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "autograder/chapters", "--impl", impl],
+def run_pytest(number: str, impl: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder_of(number)), "--impl", impl],
                           cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
 
 
-def test_the_checks_are_ordinary_pytest_tests():
-    done = run_pytest("reference")
+@pytest.mark.parametrize("assignment", [pytest.param(one, id=one.name, marks=pytest.mark.long if one is not ASSIGNMENTS[0] else ())
+                                        for one in ASSIGNMENTS])
+def test_the_checks_are_ordinary_pytest_tests(assignment):
+    done = run_pytest(assignment.number, "reference")
     assert done.returncode == 0, done.stdout
-    assert f"{sum(len(one.stages) for one in CHECKED)} passed" in done.stdout
+    assert f"{sum(len(one.stages) for one in assignment.exercises.values())} passed" in done.stdout
 
 
 def test_pytest_fails_on_a_mistake_and_skips_the_exercises_it_is_not_of():
     exercise, mistake = MISTAKES[0]
-    done = run_pytest(f"mistake:{mistake.name}")
-    assert done.returncode == 1 and f"{len(CHECKED) - 1} skipped" not in done.stdout
-    others = sum(len(one.stages) for one in CHECKED if mistake.name not in {m.name for m in mistakes_of(one.id)})
+    done = run_pytest(exercise.id[:2], f"mistake:{mistake.name}")
+    assert done.returncode == 1 and "passed" in done.stdout
+    others = sum(len(one.stages) for one in CHECKED if one.id[:2] == exercise.id[:2]
+                 and mistake.name not in {other.name for other in mistakes_of(one.id)})
     assert f"{others} skipped" in done.stdout, done.stdout
