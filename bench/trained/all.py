@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
+SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
            "vocabularies", "elmo", "peeking", "positions", "spelling_transformer")
-"""In this order: `ngrams`, `lstm`, `adapt`, `dpo`, `peeking` and `positions` begin with what `gpt` keeps;
-`spelling_transformer` is held beside what `spelling` keeps."""
+"""In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `dpo`, `peeking`
+and `positions` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps."""
 
 
 def main() -> int:
