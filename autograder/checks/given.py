@@ -110,7 +110,7 @@ def _parts(value: object, depth: int = DEPTH) -> Iterator[int]:
     elif hasattr(value, "untyped_storage"):
         if value.numel():
             yield value.untyped_storage().data_ptr()
-    elif hasattr(value, "__array_interface__") and value.nbytes:
+    elif hasattr(value, "__array_interface__") and value.nbytes and not isinstance(value, sys.modules["numpy"].generic):
         yield value.__array_interface__["data"][0]
 
 

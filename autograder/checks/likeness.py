@@ -17,8 +17,9 @@ NOT_FINITE = "{} holds {} where a finite number was expected: {}."
 NAN = "0 / 0, 0 times infinity, infinity minus or over infinity, and the root or logarithm of a negative number give NaN"
 INFINITE = "a division by 0, the logarithm of 0, and a number too large for its type (exp of 89 in float32) give infinity"
 
-DIGITS = ("The numbers are nearly right, to two or three digits and no further. Half precision (float16, bfloat16), rounding, "
-          "drawing by chance, or a small number added on the way does that.")
+DIGITS = ("The numbers are nearly right: they agree to {} digits, and not to the next. Half precision (float16, bfloat16), "
+          "rounding, drawing by chance, a difference in place of a slope, or a small number added on the way can do that.")
+SEVERAL = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 LAST_DIGITS = ("Only the last digits of the number are wrong: float32 keeps 7 digits, which is too few for a number that "
                "large. Count in Python's integers or in int64.")
 WRAPPED = "The count wrapped round: it was kept in an integer type of {}, which is too small for it."
@@ -81,7 +82,8 @@ def _of_floats(came: np.ndarray, expected: np.ndarray) -> str:
     if not whole and came.any() and any(np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
         return CUT
     if np.allclose(came, expected, NEAR, 0):
-        return DIGITS
+        gap = (np.abs(came - expected)[expected != 0] / np.abs(expected[expected != 0])).max()
+        return DIGITS.format(SEVERAL.get(int(-math.log10(gap)), "many")) if gap else ""
     for transform, sentence, one in TRANSFORMS:
         if (several or one) and _fits(came, transform(expected)):
             return sentence

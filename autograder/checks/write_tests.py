@@ -12,6 +12,10 @@ from autograder.checks.expect import CheckFailed
 from autograder.checks.slips import note
 
 NEVER = "Your test never calls the function that it is given."
+NOT_EACH = ("Your test calls some of the functions that it is given and not others: it should call and judge each, whatever it was "
+            "given before.")
+UNSTEADY = ("It accepts a right function once and rejects the same one another time: it draws by chance, or keeps something from "
+            "call to call. With the same function it should always come to the same verdict.")
 OFTEN = "Your test calls the function that it is given too often, some hundred times are allowed: which calls can you spare?"
 REJECTS = "Your test rejects a correct implementation."
 EVERY = "It rejects every function that it is shown, right or wrong."
@@ -42,13 +46,17 @@ def expect_catches(test: Callable, *, right: list[Callable], wrong: list[Callabl
     order = torch.randperm(len(shown), generator=rng).tolist()
     order.sort(key=next((i for i in order if not shown[i][1]), order[0]).__ne__)     # stable: one comes first, no other moves
     verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in order]
-    if not all(called for _, _, called, _ in verdicts):
-        raise CheckFailed(NEVER)
-    if (most := max(called for _, _, called, _ in verdicts)) > calls:
+    calls_made = [called for _, _, called, _ in verdicts]
+    if not all(calls_made):
+        raise CheckFailed(NOT_EACH if any(calls_made) else NEVER)
+    if (most := max(calls_made)) > calls:
         raise CheckFailed(OFTEN, f"One run made {most:,} calls; {calls:,} are enough")
-    rejected = [complaint for _, is_right, _, complaint in verdicts if is_right and complaint]
+    rejected = {function: complaint for function, is_right, _, complaint in verdicts if is_right and complaint}
     if rejected:
-        raise CheckFailed(f"{REJECTS} {_why(test, right, wrong, mistaken or {}, poor or {})}".strip(), rejected[0])
+        once = {function for function, is_right, _, complaint in verdicts if is_right and not complaint}
+        unsteady = once & rejected.keys() or any(not _verdict(test, function)[1] for function in rejected)
+        why = UNSTEADY if unsteady else _why(test, right, wrong, mistaken or {}, poor or {})
+        raise CheckFailed(f"{REJECTS} {why}".strip(), next(iter(rejected.values())))
     if any(not is_right and not complaint for _, is_right, _, complaint in verdicts):
         lets = next((sentence for sentence, probe in (probes or {}).items() if not _verdict(test, probe)[1]), "")
         raise CheckFailed(lets or cause, GETS_THROUGH)

@@ -125,6 +125,19 @@ PROBES: dict[str, Candidate] = {
     "Your test accepts a function that answers 1 for every word: all its words are below the threshold, or at it.": all_ones,
     "Your test accepts a function whose answers are all too small by 0.01: its tolerance is too wide.": nearly,
 }
+# The wrong ones themselves: what a test accepts that accepts none of the absurd ones.
+ACCEPTED: dict[str, Candidate] = {
+    "Your test accepts counts in the place of shares: use counts that do not sum to 1.": raw_counts,
+    "Your test accepts a function that gives each word the share of the word before it: use counts that differ.": share_of_another,
+    "Your test accepts t / f without the square root: compare a frequent word with a number worked out by hand.": without_root,
+    "Your test accepts the formula of the released C program, which adds t / f to the root: compare a frequent word with a number "
+    "worked out by hand.": released_program,
+    "Your test accepts probabilities above 1: is there a word well below the threshold, and do you look at its number?": no_limit,
+    "Your test accepts 0.98 for words that should always be kept: ask for 1, with a tolerance below one hundredth.": never_sure,
+    "Your test accepts a fraction that is upside down, f / t.": upside_down,
+    "Your test accepts a function that drops frequent words as often as it should keep them: use a frequent word whose probability "
+    "is not one half.": discard_the_frequent,
+}
 # What a test takes for right that rejects a right function.
 MISTAKEN: dict[str, Candidate] = {
     "It accepts the probability of dropping a word: 1 minus what was asked for.": discard,

@@ -59,16 +59,16 @@ def _(center, context, negatives):
 
 
 @mistake(LOSS, "log-of-sigmoid", caught_by="large-scores", loses=1,
-         misconception="You take the logarithm of the sigmoid in two steps. In float32 sigmoid(-200) is 0, and log 0 "
-                       "is minus infinity.")
+         misconception="You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89 is infinite: the "
+                       "sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -(torch.sigmoid(good).log() + torch.sigmoid(-bad).log().sum(-1)).mean()
 
 
 @mistake(LOSS, "epsilon", caught_by="large-scores", loses=1,
-         misconception="A small number inside the log keeps it finite, but then no score can cost more than about 23. "
-                       "The true cost of -200 is 200.")
+         misconception="A small number inside the log keeps it finite, but then no score can cost more than minus the "
+                       "logarithm of it. The true cost of -200 is 200.")
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -((torch.sigmoid(good) + 1e-10).log() + (torch.sigmoid(-bad) + 1e-10).log().sum(-1)).mean()

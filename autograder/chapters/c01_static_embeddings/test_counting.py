@@ -87,9 +87,9 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
         torch.tensor([[4.0]]), cause="With one word the table should be 1 by 1, and each pair of positions counts.")
     table = expect(student.window_counts([[0, *[1] * 23, 0]] * 50, 2, 1), given="the same sentence, 50 times").is_tensor(
         shape=(2, 2), dtype=torch.float32)
+    ends = {255: ", and 8 bits end at 255", 2048: ", and half precision cannot add 1 to 2,048"}.get(float(table[1, 1]), "")
     expect(table[1, 1], "The cell of a word that stands 23 times in a row").equals(
-        torch.tensor(2200.0), cause="A sentence that comes again counts again, and a cell may grow to thousands: 8 bits end at "
-                                    "255, and half precision cannot add 1 to 2,048.")
+        torch.tensor(2200.0), cause=f"A sentence that comes again counts again: a cell may grow to thousands{ends}.")
 
 
 @window_counts.stage("sentences", points=1, after="middle")
@@ -190,10 +190,12 @@ def test_independent_words_score_zero(student, rng):
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
         table = table * 1.9 / table[0, 0]
+        near = bool((ask_ppmi(student, table).abs() < 0.001).all())
         expect(student.ppmi(table), given="counts that are no whole numbers").close(
             torch.zeros(rows, columns), **LOG,
-            cause="Counts may be fractions, as from weighted windows. These meet exactly as often as by chance and should "
-                  "score 0; cut to whole numbers they no longer do.")
+            cause="Counts may be fractions, as from weighted windows. These meet exactly as often as by chance and should score 0. "
+            + ("Your scores come near 0 and stay away from it by more than float32 does: are digits lost, as in half precision?"
+               if near else "Counts that are cut or rounded to whole numbers no longer do."))
     scores = ask_ppmi(student, torch.eye(4) * 5 + 1)
     expect(bool((scores.diagonal() > 0).all())).is_true(cause="Words that meet more often than by chance should score above 0.")
 
@@ -202,13 +204,16 @@ def test_independent_words_score_zero(student, rng):
 def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     large = preferring(rng, whole(rng, 3, 6))
     large[0, 0] = 3e7                           # as in a real text: the total is large, and a cell may hold 1
-    large[1, 1:] = 0.5
+    large[1, 1:] = 1.0
+    halves = large.clone()
+    halves[1, 1:] = 0.5
     scarce = preferring(rng, 3) / 5000          # what is above 0 is at least 0.001
     for table, cause in (
             (preferring(rng, whole(rng, 3, 6)),
              "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
             (large, "The rare pairs of a large text should score the same logarithm: their P(w) P(c) is far below 1e-6, so that "
                     "a floor or a small number added there changes the score."),
+            (halves, "Counts may be fractions: one half is a count like any other, also beside counts of millions."),
             (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is.")):
         above = information(table) > 0.01
         expect(ask_ppmi(student, table)[above], "The score of the pairs above chance").close(
@@ -293,7 +298,7 @@ def test_the_parameters_of_skip_gram(student, rng):
         tables = [sized(*case[:2]) for _ in ("centre", "context")]
         counted = sum(table.numel() for table in tables)
         ask_sizes(student, case, "parameters", counted, "Skip-gram keeps two tables, one for centres and one for contexts, "
-                                                        "each V by D, and nothing else.")
+                                                        "each V by D, and nothing else. Count their numbers, not bytes.")
 
 
 @predict_sizes.stage("dense", points=1)
@@ -313,7 +318,7 @@ def test_the_bytes_of_a_sparse_table(student, rng):
         else:
             counted = bytes_in_rows(vocab_size, torch.tensor(distinct(rng, nonzero, vocab_size**2), dtype=torch.int64))
         ask_sizes(student, case, "sparse_bytes", counted, "Compressed rows keep a value and a column number for each cell "
-                                                          "that is not 0, and V + 1 row starts.")
+                                                          "that is not 0, and V + 1 row starts. Each of these takes 4 bytes.")
 
 
 def bytes_in_rows(vocab_size: int, cells: torch.Tensor) -> int:

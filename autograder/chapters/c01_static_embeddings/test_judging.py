@@ -66,6 +66,11 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
     number = counts(rng, 1, 90, 4)
     expect(student.glove_weight(number), given="no x_max and alpha, after calls with them").equals(
         right_weight(number), cause="Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before were given.")
+    number = counts(rng, 1, 19, 5).float()
+    for alpha in (1.5, 1.25):
+        expect(student.glove_weight(number, 20.0, alpha), given=f"x_max 20, alpha {alpha:g}").equals(
+            right_weight(number, 20.0, alpha), cause="Below x_max a count x should weigh (x / x_max) ** alpha with the alpha that is "
+                                                     f"given, also where alpha is above 1, as {alpha:g} here.")
     number, x_max, alpha = counts(rng, 1, 40, 7), 20.0, 1.5
     expect(student.glove_weight(number, x_max, alpha), given="x_max 20, alpha 1.5").equals(
         right_weight(number, x_max, alpha), cause="The limit of 1 should begin at the argument x_max, whatever alpha is.")
@@ -166,7 +171,7 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
     alone = torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8]])
     expect(student.analogy(alone, 0, 1, 2), given="three rows of zeros in the question, and one other word").equals(
         3, cause="Where b - a + c is zero every score is 0, and the other word is the answer. Nothing is divided by the length of the "
-                 "target.")
+                 "target, and no word of the question stays in the search with a score of 0 or more.")
     smallest = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]])
     ask_analogy(student, shuffled(rng, smallest), "With 4 words only one is left, and it wins with a "
                 "negative score too: the words of the question are left out and not given 0, and a search does not start at 0.",

@@ -1,7 +1,7 @@
 """Checks of chapter 1, part 2, before training: subsampling, a test for it, and the noise."""
 import torch
 
-from autograder.chapters.c01_static_embeddings.keep_candidates import MISTAKEN, PROBES, RIGHT, WRONG
+from autograder.chapters.c01_static_embeddings.keep_candidates import ACCEPTED, MISTAKEN, PROBES, RIGHT, WRONG
 from autograder.checks.draws import counts, uniform, whole
 from autograder.checks.protocol import exercise, expect, expect_catches
 
@@ -24,21 +24,21 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
     number, threshold = frequent_words(rng)
     rule = "A word above the threshold should be kept with probability sqrt(t / f), f its count divided by the sum of all."
     large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
-    tiny = torch.tensor([60_000_000, 2, 40])
+    tiny, billions = torch.tensor([60_000_000, 2, 40]), torch.tensor([2_000_000_000, 90_000, 1_900_000_000])
     for given, t, cause in (
             (number, threshold, rule), (number.double(), threshold / 2, rule), (number[:1], 0.25, rule),
-            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions: cut to whole numbers, or with a "
-                                                         "floor at 1, they give other shares."),
+            (torch.tensor([0.5, 1.5, 2.25, 1.75]), 0.03, f"{rule} Counts may be fractions. Cut to whole numbers, or with a "
+                                                         "floor at 1, they would give other shares."),
             (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
             (large.float(), 1e-5, rule),
-            (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), 1e-5, f"{rule} The sum of int32 counts may need more "
-                                                                                      "than 32 bits."),
+            (billions.double(), 1e-5, rule), (billions, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
+            (billions.int(), 1e-5, f"{rule} The same counts as int64 came out right: the sum of int32 counts may need more than 32 bits."),
             (torch.tensor([52, 48]), 0.47, f"{rule} Also for a share just above t."),
             (torch.tensor([7, 7, 2, 7]), 0.05, f"{rule} Words with equal counts all take part in the sum."),
             (torch.tensor([0.2, 0.4, 0.1, 0.2]), 0.05, f"{rule} Counts that are all below 1 are no shares yet: their sum is not 1."),
             (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.05, rule), (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.02, rule),
             (torch.arange(200, 330), 1e-3, rule),
-            (tiny, 1e-8, f"{rule} A share may be as small as one in ten millions, and so may t: a floor or a small number added "
+            (tiny, 1e-8, f"{rule} A share may be as small as one in a hundred millions, and so may t: a floor or a small number added "
                          "to the share changes the answer.")):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
         expect(student.keep_probability(given, t), given=f"{len(given)} counts of dtype {given.dtype}, t = {t:.3g}").equals(
@@ -80,7 +80,7 @@ writing_a_test = exercise("01.test_keep", function="test_keep", points=4, kind="
 
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     """Show the student's test the right functions and both wrong ones of a kind."""
-    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES, mistaken=MISTAKEN)
+    expect_catches(student.test_keep, right=RIGHT, wrong=WRONG[kind], rng=rng, cause=cause, probes=PROBES | ACCEPTED, mistaken=MISTAKEN)
 
 
 @writing_a_test.stage("formula", points=1)

@@ -96,21 +96,24 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
 
 ONE_STEP = ("At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
             "1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid or softplus.")
-LIMITED = ("A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a logarithm, or a "
-           "clamp, limits the cost.")
-NOT_ZERO = "A large score of the right sign should cost nearly nothing."
+LARGE = {True: {True: "A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a "
+                      "logarithm, or a clamp of sigmoids or scores, can limit the cost.",
+                False: "A large score of the wrong sign should cost as much as its size. Yours costs more: where a sigmoid or 1 minus "
+                       "a sigmoid is rounded to 0, a floor under it can cost more than the score."},
+         False: {True: "A large score of the right sign should cost nearly nothing, and never less: the zero score beside it costs "
+                       "log 2 all the same.",
+                 False: "A large score of the right sign should cost nearly nothing. Yours costs more."}}
 
 
 @sgns_loss.stage("large-scores", points=1)
 def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
     for score in (20, 95, 300, whole(rng, 150, 400)):
         center = torch.tensor([[1.0, 0.0]])
-        for context, negative in ((-score, 0.0), (score, 0.0), (0.0, score), (0.0, -score)):
+        for context, negative, wrong in ((-score, 0.0, True), (score, 0.0, False), (0.0, score, True), (0.0, -score, False)):
             parts = center, torch.tensor([[context, 0.0]]), torch.tensor([[[negative, 0.0]]])
             loss = expect(student.sgns_loss(*parts), "Your loss").is_tensor(shape=(), dtype=torch.float32)
-            limited = bool(loss < true_loss(*parts) * 0.9999)
-            expect(loss, "Your loss").close(true_loss(*parts).float(), **LOSS, cause=ONE_STEP if not loss.isfinite() else
-                                            LIMITED if limited else NOT_ZERO)
+            less = bool(loss < true_loss(*parts))
+            expect(loss, "Your loss").close(true_loss(*parts).float(), **LOSS, cause=LARGE[wrong][less] if loss.isfinite() else ONE_STEP)
     center = torch.tensor([[400.0, 400.0]])
     for last in (399.25, 400.75):                # products of 160,000, scores of 300 and -300
         parts = center, torch.tensor([[400.0, -last]]), torch.zeros(1, 1, 2)

@@ -112,7 +112,8 @@ def test_integers_beyond_the_53_bits_of_a_float_are_told_apart():
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    (lambda x: x.half().float(), "two or three digits"), (lambda x: -x, "minus the right answer"), (lambda x: x / 3, "one factor"),
+    (lambda x: x.half().float(), "agree to three digits"), (lambda x: x * 1.00005, "agree to four digits"),
+    (lambda x: x * torch.tensor([1.004, 1, 1, 1]), "agree to two digits"), (lambda x: -x, "minus the right answer"), (lambda x: x / 3, "one factor"),
     (lambda x: x / math.log(2), "base 2"), (lambda x: x.trunc(), "Fractions are lost"), (lambda x: x.flip(0), "another order"),
     (lambda x: x**2, "squares"), (lambda x: 1 - x, "1 minus"), (lambda x: x / 0, "holds infinity"), (lambda x: x * math.nan, "holds NaN")])
 def test_what_wrong_numbers_show_by_themselves_is_said_before_the_cause(wrong, said):

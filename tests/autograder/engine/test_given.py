@@ -1,6 +1,7 @@
 """Nothing may hang on which objects a call was given, and nothing is handed out twice."""
 import functools
 
+import numpy as np
 import pytest
 import torch
 
@@ -64,6 +65,14 @@ def test_an_object_of_the_students_keeps_the_tensors_that_it_was_built_with():
     student.build("Table", torch.zeros(3))
     student.twice(torch.full((3,), 5.0))
     assert table.look().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_numbers_of_numpy_are_never_the_same_memory():
+    student = LocalStudent({"add": lambda a, b: np.int64(a) + np.int64(b)})
+    student.new_stage()
+    for number in range(50):
+        student.add(number, 1)
+    assert not any(call.outcome.stale for call in student.calls)
 
 
 def test_lists_dictionaries_and_arrays_come_in_the_objects_of_the_call_before_and_others_as_they_are():

@@ -240,6 +240,31 @@ def test_a_test_that_accepts_or_rejects_everything_catches_nothing(judge):
     assert result.earned == 0 and result.stages[1].cause.startswith("Your test rejects a correct implementation.")
 
 
+def test_a_test_that_judges_only_what_it_is_given_first_or_judges_by_chance_is_told_so(judge):
+    seen, draws = [], iter([True, False] * 100)
+
+    def first_only(f):
+        seen.append(f)
+        return a_good_test(f) if len(seen) == 1 else None
+    assert "calls some of the functions" in run(judge, first_only, "judge").stages[0].cause
+
+    def unsteady(f):
+        f(torch.ones(2))
+        assert next(draws)
+    assert "rejects the same one another time" in run(judge, unsteady, "judge").stages[0].cause
+
+
+def test_a_slip_that_is_seen_in_two_ways_is_said_once(fresh_registries):
+    made, kept = exercise("99.kept", function="total", points=1), torch.zeros(3)
+
+    @made.stage("sum", points=1)
+    def test_sums(student, rng):
+        for number in (1.0, 2.0):
+            expect(student.total(torch.full((3,), number))).equals(torch.full((3,), number), cause="no")
+    result = run(made, lambda x: kept.copy_(x), "total")
+    assert result.earned == pytest.approx(0.8) and result.stages[0].cause.count("A later call changes") == 1
+
+
 def test_a_test_that_rejects_a_poor_but_right_function_is_told_what_it_asks_too_much(fresh_registries):
     made, poor = exercise("99.poor", function="judge", points=1, kind="write-test"), lambda c: torch.ones(len(c)) / len(c)
 
