@@ -20,7 +20,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from bert import (  # noqa: E402
-    CONFIG, LENGTH, MASK_ID, VOCAB_SIZE, as_tokens, at_blanks, batches_of, figures, held_out_batch, measure, new_model, training)
+    CONFIG,
+    LENGTH,
+    MASK_ID,
+    VOCAB_SIZE,
+    as_tokens,
+    at_blanks,
+    batches_of,
+    figures,
+    held_out_batch,
+    measure,
+    new_model,
+    training,
+)
 from bert import NAME as FINISHED  # noqa: E402
 from record import save  # noqa: E402
 from texts import folder, scripture, split  # noqa: E402

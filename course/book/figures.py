@@ -19,7 +19,7 @@ from course.book.captions import FigureError, checked_words, inline
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 KIT = ("core", "controls", "drawing", "charts", "models")
-RUNTIME = ("numbers", "attention", "transformers", "recurrent", "counts", "tokenizers", "sampling", "runtime")
+RUNTIME = ("numbers", "attention", "transformers", "positions", "recurrent", "counts", "tokenizers", "sampling", "runtime")
 KEYS = {  # what each figure's data must have; the formats are described in the js files
     "window-counts": {"sentences", "vocabulary", "window"},
     "skipgram-training": {"words", "snapshots"},
@@ -40,6 +40,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "seen-by-layer": {"words", "place", "readers"},
     "attention-plane": {"words", "at", "size", "query", "keys", "values", "drawn"},
     "attention-maps": {"models", "examples", "recorded", "layer", "head"},
+    "position-kinds": {"model", "kinds", "before", "shifts", "examples"},
     "two-clocks": {"words", "query", "key", "places", "most", "speeds"},
     "block-sizes": {"examples"},
     "three-attentions": {"model", "examples"},

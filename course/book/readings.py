@@ -3,6 +3,7 @@
     judged({"ngram": "ngram_kjv", "lstm": "lstm_kjv"}, ["The bank lends money"])      for the figure text-judged
     gates("lstm_kjv", ["The bank lends money"])                                       for the figure lstm-gates
     spelled("transformer_spelling", ["bank", "knight"])                               for the figure three-attentions
+    placed("positions_kjv", before, ["The river is deep."], (0, 64))                  for the figure position-kinds
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
@@ -108,6 +109,26 @@ def spelled(name: str, words: Iterable[str]) -> list[dict[str, Any]]:
         reads, writes, backs = attention_maps(kept.model, ids, torch.tensor([[0, *written]]))
         found.append({"word": word, "said": [target[id] for id in written], "reads": reads.tolist(),
                       "writes": writes.tolist(), "backs": backs.tolist()})
+    return found
+
+
+@torch.no_grad()
+def placed(name: str, before: Sequence[int], texts: Iterable[str], shifts: Iterable[int], most: int = 12) -> list[dict[str, Any]]:
+    """For each text, after so many of the last tokens of `before` and a line feed, by kind of positions: the nats of its
+    tokens, and how the last token's heads in the first layer share their weight out over the last `most` tokens."""
+    kept = small_model(name)
+    found = []
+    for text in texts:
+        own, shifts = kept.tokenizer.encode(text), list(shifts)
+        by_shift = {}
+        for shift in shifts:
+            ids = torch.tensor([[*before[len(before) - shift:], *kept.tokenizer.encode("\n"), *own]])
+            by_shift[str(shift)] = {kind: {
+                "nats": [round(value, 4) for value in nn.functional.cross_entropy(
+                    model(ids)[0, -len(own) - 1:-1], ids[0, -len(own):], reduction="none").tolist()],
+                "looks": [[round(share, 4) for share in row] for row in model.first_weights(ids)[0, :, -1, -min(most, len(own)):].tolist()]}
+                for kind, model in kept.model.items()}
+        found.append({"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own], "found": by_shift})
     return found
 
 

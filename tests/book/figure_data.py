@@ -129,3 +129,6 @@ DATA |= {
         {"label": "wide", "tokens": 8, "heads": 4, "size": 4, "times": 4, "norm": "before", "parameters": 3280, "operations": 53248}]},
     "three-attentions": {"model": page_model("transformer_spelling"), "examples": readings.spelled("transformer_spelling", ["bank", "river"])},
 }
+PLACED = [id % 500 for id in range(3, 7 * 448, 7)]
+DATA["position-kinds"] = {"model": page_model("positions_kjv"), "kinds": [{"key": kind, "label": kind} for kind in ("none", "learned", "sinusoidal", "T5", "ALiBi", "RoPE")],
+                          "before": PLACED, "shifts": [0, 64, 448], "examples": readings.placed("positions_kjv", PLACED, ["The bank", "the river is deep"], (0, 64, 448))}

@@ -20,7 +20,7 @@ from reference_impl.layers.rotary import Tables, rotate
 from reference_impl.measure.flops import block_flops, block_parameters
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
-from tests.book.figure_data import DATA, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
+from tests.book.figure_data import DATA, PLACED, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
@@ -117,6 +117,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("block-sizes", "[role=button] >> nth=1", "Enter"),
     ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Step')", "Enter"),
     ("three-attentions", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
+    ("position-kinds", "input[type=range]", "ArrowRight"), ("position-kinds", "input:checked >> nth=1", "ArrowLeft"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -316,7 +317,8 @@ def test_the_bars_of_a_sentence_are_the_references_probabilities(show, rule, kin
 
 @pytest.mark.parametrize("name, label, typed, wanted", [
     ("text-judged", "Your text", "The LORD is my", "text"), ("lstm-gates", "Your text", "The LORD is my", "text"),
-    ("spelling-looks", "Your word", "psalm", "word"), ("three-attentions", "Your word", "psalm", "word")])
+    ("spelling-looks", "Your word", "psalm", "word"), ("three-attentions", "Your word", "psalm", "word"),
+    ("position-kinds", "Your text", "The LORD is my", "text")])
 def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_readers_text(show, name, label, typed, wanted):
     page = show(name, reduced_motion="reduce")
     page.get_by_role("button", name="Load").click()
@@ -340,6 +342,12 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
         assert float(stage.get_attribute("data-bits")) > free
     if name == "spelling-looks":
         assert json.loads(stage.get_attribute("data-said")) == spoken(typed)["said"]
+    if name == "position-kinds":
+        page.get_by_role("slider").fill("2")
+        page.locator(".w2s-stage[data-shift='448']").wait_for()
+        (expected,) = readings.placed("positions_kjv", PLACED, [typed], [448])
+        costs = [sum(one["nats"]) / len(one["nats"]) for one in expected["found"]["448"].values()]
+        assert json.loads(stage.get_attribute("data-costs")) == pytest.approx(costs, abs=1e-3)
     if name == "three-attentions":
         (expected,) = readings.spelled("transformer_spelling", [typed])
         assert json.loads(stage.get_attribute("data-said")) == expected["said"]

@@ -18,7 +18,7 @@ from tests.book.conftest import open_page
 
 pytestmark = pytest.mark.browser
 RUNTIME = Path(__file__).resolve().parents[2] / "book" / "assets" / "models"
-PARTS = ("numbers", "attention", "transformers", "recurrent", "counts", "tokenizers", "sampling", "runtime")
+PARTS = ("numbers", "attention", "transformers", "positions", "recurrent", "counts", "tokenizers", "sampling", "runtime")
 INPUTS, VOCABULARY = 100, 41
 SMALL = {"vocab_size": VOCABULARY, "hidden_size": 24, "num_layers": 2, "num_heads": 4}
 WIDE = {**SMALL, "intermediate_size": 40}
@@ -216,6 +216,19 @@ def test_a_trained_model_goes_on_from_scripture_as_torch_does(page, name):
     for answer in answers:
         answer["data"] = torch.tensor(answer["data"]).log_softmax(-1).tolist()
     assert_equal(answers, expected)
+
+
+@pytest.mark.parametrize("kind", small_models.card("positions_kjv")["config"]["kinds"])
+@torch.no_grad()
+def test_a_decoder_of_each_kind_of_positions_gives_what_torch_gives_within_and_past_its_training(page, kind):
+    model = small_models.small_model("positions_kjv").model[kind]
+    inputs = [*texts(9, model.config.vocab_size, longest=64)[:20], *([id % 512 for id in range(n * 7, n * 7 + length)] for n, length in
+                                                                    enumerate((65, 130, 300)))]
+    expected = [model(torch.tensor([ids]))[0] for ids in inputs]
+    answers = ask(page, "positions_kjv", "logits", [[kind, ids, {"looks": True}] for ids in inputs])
+    assert_equal(answers, expected)
+    looks = torch.tensor(answers[-1]["looks"][0]["data"]).reshape(300, 4, 300).permute(1, 0, 2)
+    assert torch.allclose(looks, model.first_weights(torch.tensor([inputs[-1]]))[0], atol=1e-4)
 
 
 class Held(lstm.LSTMCell):

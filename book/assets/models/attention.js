@@ -1,4 +1,4 @@
-/* Attention with grouped heads, rotary positions, windows and a cache of keys and values.
+/* Attention with grouped heads, rotary positions or a bias for distances, windows and a cache of keys and values.
 
    The models here run one sequence at a time, so that there is no padding and no mask for it. */
 (globalThis.w2sParts ??= []).push(function attention(lib) {
@@ -40,9 +40,9 @@
   }
 
   /* Query t of q (T, H D) sees the keys from..to of k and v (S, K D) that `sight(t)` names. A group of H / K query
-     heads shares a head of keys. Returns (T, H D), and in `looks`, if given, the weights (T, H, S); if `looks.raw` is
-     set, the scores before the softmax too. */
-  function attend(q, k, v, { queries, keys, heads, keyHeads, size, sight, looks }) {
+     heads shares a head of keys. `bias(h, distance)` is added to a score. Returns (T, H D), and in `looks`, if given,
+     the weights (T, H, S); if `looks.raw` is set, the scores before the softmax too. */
+  function attend(q, k, v, { queries, keys, heads, keyHeads, size, sight, bias, start = 0, looks }) {
     const y = new Float32Array(queries * heads * size), width = keyHeads * size, scale = 1 / Math.sqrt(size);
     const seen = looks && new Float32Array(queries * heads * keys), raw = looks && looks.raw && seen.slice();
     for (let t = 0; t < queries; t++) {
@@ -52,7 +52,7 @@
         for (let s = from; s < to; s++) {
           let dot = 0;
           for (let i = 0; i < size; i++) dot += q[mine + i] * k[s * width + theirs + i];
-          scores[s - from] = dot * scale;
+          scores[s - from] = dot * scale + (bias ? bias(h, start + t - s) : 0);
         }
         const shares = lib.softmax(scores);
         for (let s = from; s < to; s++) {
@@ -69,8 +69,8 @@
 
   /* An attention layer as a function of its input. parts: query, key, value, output. With `memory` in the context it
      looks there, whose keys and values are made once; else at x, and with a cache at what came before. */
-  function attentionLayer(parts, { heads, keyHeads = heads, causal = false, window = null, rotary = null, norms = null,
-    memory = false }) {
+  function attentionLayer(parts, { heads, keyHeads = heads, causal = false, window = null, rotary = null, bias = null,
+    norms = null, memory = false }) {
     const size = parts.query.weight.shape[0] / heads;
 
     function sight(start, keys) {
@@ -103,7 +103,8 @@
         cache.append(k, v, rows);
         [k, v, keys] = [cache.k, cache.v, cache.length];
       }
-      return lib.linear(attend(turned[0], k, v, { ...options, keys, sight: sight(start, keys) }), rows, parts.output);
+      return lib.linear(attend(turned[0], k, v, { ...options, keys, sight: sight(start, keys), bias, start }), rows,
+        parts.output);
     };
   }
 

@@ -96,6 +96,9 @@
     });
   }
 
+  /* Row `place` of Vaswani et al.'s table, number i of `width`. */
+  const sinusoid = (place, i, width) => (i % 2 ? Math.cos : Math.sin)(place * 1e4 ** (-(i - i % 2) / width));
+
   function llama(config, weights) {
     if (config.rope_bands) throw new Error("rope_bands: rotary angles that are slowed by bands are not built here");
     const { num_heads: heads, rms_norm_eps: eps } = config, keyHeads = config.num_kv_heads ?? heads;
@@ -219,8 +222,7 @@
     function embed(ids, start) {
       const x = lookUp(table, ids);
       return x.map((value, at) => {
-        const place = start + Math.floor(at / width), i = at % width, angle = place * 1e4 ** (-(i - i % 2) / width);
-        return value * Math.sqrt(width) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
+        return value * Math.sqrt(width) + sinusoid(start + Math.floor(at / width), at % width, width);
       });
     }
 
@@ -261,5 +263,6 @@
     };
   }
 
+  Object.assign(lib, { decoder, norm, separate, feedForward, sinusoid });
   lib.kinds = { ...lib.kinds, gpt, llama, bert, electra, modernbert, transformer };
 });
