@@ -45,11 +45,11 @@
 # **Rules for all exercises**
 #
 # - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, of a small one too; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Where a statement lets float64 in, the answer is float64, to nine digits.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
+# - *Digits.* A float32 number may be off by a ten-thousandth of itself and, since sums that cancel keep fewer digits, by two millionths more of the largest number that it is a sum of (of 1, where those are smaller). float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not. Where a statement lets float64 in, the answer is float64, to nine digits counted in the same way.
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own layers and models, and torch's ready attention and norms where they are what you are asked to write.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own layers and models, in exercises 1 to 3 torch's ready attention, and in exercise 7 its ready norms of a layer, group or batch; `mean`, `var` and `torch.linalg.norm` are free.
 # - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
@@ -119,7 +119,7 @@ def attempt(function, *arguments):
 # - `mask[b, 0, t, s]` is True where query $t$ of text $b$ may see key $s$, and False where it may not. It holds for all heads. `None` in the place of a mask hides nothing.
 # - A key that a query may not see is left out for that query, as if it were not there, however large its score: the weights of the others add up to 1.
 # - A query that may see no key at all gets $D$ zeros. That can happen to one query, to a whole text, to everything.
-# - A score may be anything from -10,000 to 10,000, a hidden one too, and the weights are right all the same. 0 is a score like any other.
+# - A score may be anything from -10,000 to 10,000, a hidden one too, and the weights are right all the same. float32 knows a score of thousands to 0.001 only: where scores reach the hundreds, the answer may be off by two thousandths of the largest value. 0 is a score like any other.
 # - $T$ and $S$ may differ, either way. Every axis may have length 1.
 #
 # **In**: `q` $(B, H, T, D)$, `k` and `v` $(B, H, S, D)$, all float32 or all float64, finite; `mask` bool $(B, 1, T, S)$ or `None`. **Out**: $(B, H, T, D)$ in the dtype of `q`.
@@ -369,7 +369,7 @@ if straight is not None and shuffled is not None:
 #
 # - Each row belongs to the number that stands in `positions` at its place. Positions may begin anywhere, leave some out, go down, and come twice.
 # - The first pair has the exponent 0: its angle is the position itself. With $C = 2$ it is the only one.
-# - Positions go as far as 100,000, and there too four digits after the point are right. In float32 the angle 90,000.4 is 90,000.398: make the angles in float64 (`torch.float64`), and the result float32.
+# - Positions go as far as 100,000, and there too the digits have to be right. In float32 the angle 90,000.4 is 90,000.398: make the angles in float64 (`torch.float64`), and the result float32.
 #
 # **In**: `positions` int64 $(T)$, from 0 to 100,000; `hidden`, an even `int` of at least 2 and at most 1,000. **Out**: float32 $(T, C)$.
 #
@@ -443,7 +443,7 @@ for apart in (0, 1, 2, 10, 100):
 # - The pairs are $(0, D/2)$, $(1, D/2 + 1)$ and so on. The paper pairs neighbours, $(0, 1)$, $(2, 3)$: not here.
 # - Token $t$ stands at `positions[t]`, in every sequence and every head. Positions may begin anywhere, leave some out, go down, and come twice.
 # - At position 0 every vector stays as it is. No vector changes its length.
-# - Positions go as far as 100,000, and there too four digits are right: make the angles in float64, then cosine and sine of x's dtype.
+# - Positions go as far as 100,000, and there too the digits have to be right: make the angles in float64, then cosine and sine of x's dtype.
 #
 # **In**: `x` float32 or float64 $(B, H, T, D)$ with $D$ even; `positions` int64 $(T)$, from 0 to 100,000; `base`, a `float` from 1 to 1,000,000. **Out**: the dtype and shape of `x`.
 #
@@ -513,7 +513,7 @@ for places in ((3, 1), (103, 101), (9003, 9001), (3, 2), (3, 3), (4, 1)):
 # where the distance is counted in tokens and each of the $H$ heads has its own slope. Return the table of these numbers, for all heads, queries and keys.
 #
 # *The slopes.* If $H$ is a power of two, head $h = 1, 2, \ldots, H$ has the slope $2^{-8h / H}$. With 8 heads that is 1/2, 1/4, ..., 1/256; the last is always 1/256, and one head alone has just that.
-# For any other $H$ let $P$ be the largest power of two below $H$. The first $P$ heads have the slopes of $P$ heads, in their order. The other $H - P$ follow, from between: $2^{-8 (j - 1/2) / P}$ for $j = 1, \ldots, H - P$.
+# For any other $H$ let $P$ be the largest power of two below $H$. The first $P$ heads have the slopes of $P$ heads, in their order. The other $H - P$ follow, each half a step before one of those: $2^{-8 (j - 1/2) / P}$ for $j = 1, \ldots, H - P$.
 #
 # *The distance.* There are `num_keys` tokens, and the queries are the **last** `num_queries` of them: the words before may have been read earlier, and only their keys were kept. Query $t = 0, 1, \ldots$ stands at the place `num_keys - num_queries` $+\, t$, key $s = 0, 1, \ldots$ at the place $s$. Their distance is how far the places are from each other, in either direction, and never negative.
 #
@@ -609,7 +609,7 @@ if bias is not None:
 # - $\varepsilon$ stands inside the root. It is above 0, from 1e-12 to 100.
 # - Any number of axes may stand before the last one, none included: $x$ may be one token, $(C)$.
 # - A token of one number, or of equal numbers, has nothing left of it: the answer is the bias.
-# - The mean may be some thousand times as large as the deviation. The digits hold all the same, as long as float32 has them.
+# - The mean may be some thousand times as large as the deviation. Take it away before you square, and float32 is enough: float64 inside is not asked for, since such tokens come only where float32 holds the mean exactly.
 #
 # **In**: `x` $(\ldots, C)$, `weight` and `bias` $(C)$, any sign, all float32 or all float64, finite; `eps` a float. **Out**: the shape and dtype of `x`.
 #
@@ -685,7 +685,7 @@ for name, one in (("the token", token), ("times 1000", 1000 * token), ("plus 100
 # **Rules**
 #
 # - Nothing is hidden by a mask: all $T \cdot T$ scores of a head are computed.
-# - The numbers are exact, plain ints. They may have fifteen digits.
+# - The numbers are exact, plain ints. They may have eighteen digits.
 #
 # **In**: four ints from 1 to some hundred thousand; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
 #
