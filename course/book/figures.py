@@ -44,6 +44,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "two-clocks": {"words", "query", "key", "places", "most", "speeds"},
     "block-sizes": {"examples"},
     "three-attentions": {"model", "examples"},
+    "input-sum": {"texts", "at", "word", "position", "segment", "most"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

@@ -132,3 +132,7 @@ DATA |= {
 PLACED = [id % 500 for id in range(3, 7 * 448, 7)]
 DATA["position-kinds"] = {"model": page_model("positions_kjv"), "kinds": [{"key": kind, "label": kind} for kind in ("none", "learned", "sinusoidal", "T5", "ALiBi", "RoPE")],
                           "before": PLACED, "shifts": [0, 64, 448], "examples": readings.placed("positions_kjv", PLACED, ["The bank", "the river is deep"], (0, 64, 448))}
+
+DATA["input-sum"] = {"texts": [["the", "bank", "of"], ["bank", "lend", "##s"]], "at": "0.1", "most": 2.0,
+                     "word": {piece: [n / 4, 1 - n, 0.5] for n, piece in enumerate(["[CLS]", "[SEP]", "the", "bank", "of", "lend", "##s"])},
+                     "position": [[0.1 * n, -0.2, 0.3 * n] for n in range(9)], "segment": [[0.5, 0.5, -1.0], [-0.5, 0.25, 1.0]]}

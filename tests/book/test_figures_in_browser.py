@@ -118,6 +118,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("block-sizes", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "button:has-text('Step')", "Enter"),
     ("three-attentions", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
     ("position-kinds", "input[type=range]", "ArrowRight"), ("position-kinds", "input:checked >> nth=1", "ArrowLeft"),
+    ("input-sum", "input:checked", "ArrowRight"), ("input-sum", "button.w2s-token >> nth=0", "Enter"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -509,6 +510,19 @@ def test_two_clocks_give_the_references_score_which_stays_when_both_are_moved(sh
         assert float(stage.get_attribute("data-score")) == pytest.approx(float((q * k).sum()), abs=1e-5)
         scores[places] = float(stage.get_attribute("data-score"))
     assert scores[6, 3] == pytest.approx(scores[4, 1], abs=1e-9)
+
+
+def test_rows_of_an_input_add_up_and_an_exchange_of_the_texts_changes_two_of_them(show):
+    page, data = show("input-sum"), DATA["input-sum"]
+    stage = page.locator(".w2s-stage")
+    for order, place, segment, moved in (("0,1", 2, 0, ""), ("1,0", 6, 1, "position,segment"), ("0", 2, 0, "position,segment"), ("0,1", 2, 0, "")):
+        page.locator(f"input[value='{order}']").check(force=True)
+        rows = data["word"]["bank"], data["position"][place], data["segment"][segment]
+        assert json.loads(stage.get_attribute("data-sum")) == pytest.approx([sum(column) for column in zip(*rows, strict=True)])
+        assert (stage.get_attribute("data-place"), stage.get_attribute("data-segment")) == (str(place), str(segment))
+        assert stage.get_attribute("data-moved") == moved
+    page.locator("button.w2s-token", has_text="bank").nth(1).click()
+    assert stage.get_attribute("data-moved") == "position,segment" and stage.get_attribute("data-place") == "5"
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):
