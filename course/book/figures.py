@@ -45,6 +45,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "block-sizes": {"examples"},
     "three-attentions": {"model", "examples"},
     "input-sum": {"texts", "at", "word", "position", "segment", "most"},
+    "mask-draws": {"texts", "others", "share", "masked", "replaced"},
+    "pair-guess": {"tasks"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

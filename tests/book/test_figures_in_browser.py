@@ -19,6 +19,8 @@ from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.rotary import Tables, rotate
 from reference_impl.measure.flops import block_flops, block_parameters
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
+from reference_impl.objectives.masked_lm import Masking
+from reference_impl.objectives.terms import IGNORED
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
 from tests.book.figure_data import DATA, PLACED, READERS, SENTENCES, WORDS, nearest, spoken, two_readers
 
@@ -119,6 +121,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("three-attentions", "input:checked >> nth=1", "ArrowRight"), ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
     ("position-kinds", "input[type=range]", "ArrowRight"), ("position-kinds", "input:checked >> nth=1", "ArrowLeft"),
     ("input-sum", "input:checked", "ArrowRight"), ("input-sum", "button.w2s-token >> nth=0", "Enter"),
+    ("mask-draws", "button:has-text('times')", "Enter"), ("mask-draws", "input[type=range] >> nth=1", "ArrowLeft"),
+    ("mask-draws", "input:checked", "ArrowRight"),
+    ("pair-guess", "button >> nth=1", "Enter"), ("pair-guess", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -523,6 +528,47 @@ def test_rows_of_an_input_add_up_and_an_exchange_of_the_texts_changes_two_of_the
         assert stage.get_attribute("data-moved") == moved
     page.locator("button.w2s-token", has_text="bank").nth(1).click()
     assert stage.get_attribute("data-moved") == "position,segment" and stage.get_attribute("data-place") == "5"
+
+
+def test_as_many_tokens_are_chosen_as_by_the_reference_never_special_ones_and_their_fates_settle(show):
+    page, stage = show("mask-draws"), lambda: page.locator(".w2s-stage")
+    def counts(*names):
+        return [int(stage().get_attribute(f"data-{name}")) for name in names]
+    def set_share(percent):
+        page.get_by_label("chosen").fill(str(percent))
+    for percent in range(0, 105, 5):  # 25 % and 45 % of ten tokens are halves, which go to the even number
+        set_share(percent)
+        masking = Masking(0, 20, [0, 1, 2], share=percent / 100)
+        _, labels = masking.mask_tokens(torch.tensor([[1, *range(3, 13), 2]]), torch.Generator().manual_seed(0))
+        now = dict(json.loads(stage().get_attribute("data-now")))
+        assert len(now) == int((labels != IGNORED).sum()) and not {0, 11} & set(now)
+    set_share(50)
+    for _ in range(20):
+        page.get_by_role("button", name="Draw 100 times").click()
+    draws, free, chosen, masked, replaced, kept = counts("draws", "free", "chosen", "masked", "replaced", "kept")
+    assert (draws, free, chosen) == (2001, 20_010, 10_005) and masked + replaced + kept == chosen
+    assert [masked / chosen, replaced / chosen, kept / chosen] == pytest.approx([0.8, 0.1, 0.1], abs=0.02)
+    page.get_by_label("another").fill("60")
+    assert page.get_by_label("[MASK]").input_value() == "40" and counts("draws", "kept") == [1, 0]
+    page.locator("input[value=two]").check(force=True)
+    assert counts("free", "chosen") == [1, 1]
+
+
+def test_guesses_about_pairs_are_counted_once_beside_those_of_the_rule(show):
+    page = show("pair-guess")
+    stage = page.locator(".w2s-stage")
+    button = {name: page.get_by_role("button", name=name, exact=True) for name in ("follows", "from elsewhere", "Next pair")}
+    shared = []
+    for answer, you, rule in (("follows", "1", "1"), ("follows", "2", "1"), ("follows", "2", "1")):
+        assert stage.get_attribute("data-guess") == ""
+        shared.append(stage.get_attribute("data-shared"))
+        button[answer].click()
+        button["from elsewhere"].click()  # a second answer to the same pair counts for nothing
+        assert (stage.get_attribute("data-you"), stage.get_attribute("data-rule")) == (you, rule)
+        button["Next pair"].click()
+    assert shared == ["the,bank", "", "sat"] and stage.get_attribute("data-at") == "0"
+    page.locator("input[value=order]").check(force=True)
+    assert (stage.get_attribute("data-you"), stage.get_attribute("data-guess")) == ("0", "")
 
 
 def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(look, page_of, tmp_path):
