@@ -49,10 +49,10 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type and the shape that the statement names; a plain `int` is no bool. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four or five digits of each number, of a small one too; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Arguments.* Leave them as they were: return something new, neither an argument nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. What you return may be a view of something new, and may need gradients.
+# - *Types.* Return the type and the shape that the statement names; a subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
+# - *Digits.* A float may be off by a hundred-thousandth of itself and a millionth more. Where logarithms are taken or terms cancel it is ten times as much, in exercises 3, 9 and 10, and in 8 a ten-thousandth of itself and as much more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used. What the course's own packages hold of the answers may not be called.
 # - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds. Where a statement names no size, a sentence or an axis has at most some hundred entries.
 #
@@ -118,7 +118,7 @@ def attempt(function, *arguments):
 # | lends | bank, money |
 # | money | lends |
 #
-# That makes 6 pairs. *(the, bank)* and *(bank, the)* are two different cells, so the matrix is symmetric.
+# That makes 6 pairs. *(the, bank)* and *(bank, the)* are two different cells. Each pair is counted from both of its ends, so the matrix is symmetric.
 #
 # **Three rules**
 #
@@ -126,7 +126,7 @@ def attempt(function, *arguments):
 # - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
 # - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
 #
-# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, at least 1, and perhaps longer than a sentence.
+# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, from 1 to 1,000, and perhaps longer than a sentence. There are at most some hundred sentences.
 # **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. Cells may grow to thousands.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -266,7 +266,7 @@ check(predict_pairs)
 # **Rules**
 #
 # - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as int32, as int64 up to some billions each, or as floats (float32 or float64), fractions such as 0.5 among them; what is above 0 is at least 0.001. Sums and products may need more than 64 bits. The answer is always float32.
+# - Counts may come as int32, as int64 up to some billions each, or as floats up to as much (float32 or float64), fractions such as 0.5 among them; what is above 0 is at least 0.001. Products of sums may need more than 64 bits. The answer is always float32.
 # - A cell that holds 1 counts in a table of millions too: its P(w) P(c) may be far below 0.000001.
 #
 # **In**: `counts` $(W, C)$, no negative number, at least one count above 0, $W$ and $C$ at least 1. The table need not be square. **Out**: float32 $(W, C)$.
@@ -408,12 +408,12 @@ check(predict_sizes)
 #
 # **Rules**
 #
-# - `counts` are counts: int32, int64 up to some billions, or floats (float32 or float64), fractions among them. Their sum may need more than 32 bits. The shares are yours to compute, of all words in `counts`.
+# - `counts` are counts: int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions among them. Their sum may need more than 32 bits. The shares are yours to compute, of all words in `counts`.
 # - A share and $t$ may be as small as one in a hundred millions, and no smaller (a share may be 0).
 # - A word with count 0 is never met. Return 1 for it.
 # - The answer is float32, in the order of `counts`.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `threshold` $t > 0$, which may be above 1 too. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `threshold`, a float $t > 0$, which may be above 1 too. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -476,9 +476,9 @@ check(keep_probability)
 #
 # **Mind**
 #
-# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 on an ordinary case: a few words with distinct counts of at least 1, some above the limit and some below.
-# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
-# - Call the candidate as often as you like, with what exercise 5 allows as its arguments: a right one may refuse anything else. Counts may be drawn by chance, if your verdict never hangs on the draw.
+# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01, for some word, on every ordinary case: four words or more with distinct counts of at least 1, two of which should get something between 0.2 and 0.8, not both about a half, and one whose share is below half of the threshold.
+# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False, as a bool or a tensor, in place of a failing `assert` is a complaint too and costs a fifth, once; another value that is returned says nothing.
+# - Call the candidate as often as you like, with what exercise 5 allows as its arguments: a right one may refuse anything else. Counts may be drawn by chance, if your verdict never hangs on the draw. No candidate changes what it is given, or keeps it.
 # - The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -545,7 +545,7 @@ check(test_keep)
 #
 # The rare word is drawn almost three times as often as its share.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them. The answer is float32 and sums to 1, up to rounding.
+# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them. The answer is float32 and sums to 1, up to rounding.
 #
 # **In**: `counts` $(V)$ with at least one above 0, `power`, an int or a float above 0 and at most 2. **Out**: float32 $(V)$.
 #
@@ -675,7 +675,7 @@ check(sgns_loss)
 #
 # A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
 #
-# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores may be a few hundred; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
+# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores may be a few hundred, though not as the sum of much larger products; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a plain tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #
@@ -733,7 +733,7 @@ check(sgns_gradients)
 # Each row of `contexts` holds the word numbers, from 0 to $V - 1$, around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
 # The words that are there are averaged; a word that stands twice counts twice. Empty slots, wherever they stand, play no part. The average is compared with every output vector by a dot product.
 #
-# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong: to change that one alone repairs it.
+# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong: it does not do what these sentences say, though it could be made up for in a line after it. `check(cbow_scores)` looks at the function and at `wrong_line`.
 #
 # ```python
 # def cbow_scores(word_vectors, output_vectors, contexts):      # (V, D), (V, D), (B, S) integers
@@ -826,7 +826,7 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them, `x_max` up to a million and `alpha` from 0.1 to 8. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats (float32 or float64), fractions among them.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them, `x_max` from 0.1 to a million and `alpha` from 0.1 to 8. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them.
 #
 # **In**: `counts`, a tensor with any number of axes from one on, none of length 0, and no negative number. **Out**: float32 in the same shape.
 #
@@ -900,7 +900,7 @@ check(glove_weight)
 # - Rows come in any length, from 0.00001 to some hundreds. Frequent words tend to have long vectors, and length must not win.
 # - A row of zeros stays zeros. In the question it adds nothing; elsewhere its score is 0, which is the best where all others are negative. It must not give NaN.
 # - Only the three numbers are left out: another row may equal one of theirs, and may win.
-# - Scores that differ by 0.00001 are different, and the larger wins. Equal rows have equal scores; of the words with the best score, return the smallest number.
+# - Scores that differ by 0.00001 are different, and the larger wins. Of words with the same best score, return the smallest number. That is asked only where every length and every score is exact in float32: rounding never decides.
 #
 # **In**: `matrix` $(V, D)$ float32 with $V \ge 4$ and $D \ge 1$; `a`, `b`, `c`, three different row numbers from 0 to $V - 1$. **Out**: a plain `int`, the row number of the answer.
 #
