@@ -44,11 +44,11 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Return something new. When your function ends, its arguments hold what they held before.
-# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A right answer that breaks this rule or the one before loses a fifth of the exercise's points, once. The keys of a dictionary may come in any order.
-# - *Calls.* Each call depends on its arguments only: nothing is kept from one to the next.
+# - *Arguments.* Return something new: neither an argument nor what an earlier call returned. When your function ends, its arguments hold what they held before. Inside one answer the same list may stand twice.
+# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A subclass counts as its type, but a bool is no `int`. The keys of a dictionary may come in any order.
+# - *Calls.* What a call returns depends on its arguments only. Who keeps something that nobody can notice breaks no rule. A right answer that breaks this rule, or one of the two before, loses a fifth of the exercise's points, once.
 # - *Characters.* A character is what Python counts with `len`: 🏦 is one. Texts have no lone surrogates.
-# - *Sizes.* Where a statement names none, a text has at most some 200 characters and a list some hundred entries. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes.* Where a statement names none, a text has at most some 200 characters and a list some hundred entries, and all texts of a call together have some thousand characters. Loops in plain Python are fast enough: one call may take five seconds.
 # - *Tools.* Anything in Python, torch and numpy may be used. What is withheld are ready tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and the ones of this course.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
@@ -111,7 +111,7 @@ def attempt(function, *arguments):
 # | cut | naive · banks · , · in · 河 · 5€ · + · 3 · $ |
 #
 # **Rules.** An empty text, or one of spaces only, gives an empty list; no word is empty. A sign is judged after step 3: *≠* falls apart into *=* and a stroke, so *a≠b* gives *a*, *=*, *b*.
-# Not asked: characters of private use, unassigned, or not yet in Unicode 8 with their category of today, and the capital sigma (its small letter depends on its place).
+# Not asked: characters of private use, unassigned ones, those that are younger than Unicode 8 or had another category in it, the capital sigma (its small letter depends on its place), and texts for which it matters whether `NFD` is taken of the whole or character by character.
 #
 # **In**: `text`, any text. **Out**: a list of texts, the words in their order.
 #
@@ -209,7 +209,7 @@ for text in ("la côte, la cote, la CÔTE", "un\u00adbank the zero\u200bwidth", 
 #
 # - The tokens are joined first. A character may be spread over several of them.
 # - Bytes that are no UTF-8 show as U+FFFD (�), as many as `bytes.decode("utf-8", errors="replace")` shows; decoding never fails.
-# - No token gives the empty text. Every character of a token is in the table. A token may be empty.
+# - An empty list gives the empty text. `<|endoftext|>` would be its 13 characters here. Every character of a token is in the table. A token may be empty.
 #
 # **In**: `tokens`, a list of texts. **Out**: a text.
 #
@@ -311,7 +311,7 @@ for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["�
 # - Stop after `num_merges` merges, or earlier when there is no pair left: every word is one piece, or empty. A pair that occurs only once is joined too. `num_merges` may be 0.
 # - A word may stand in the list several times; then its counts add up. Words may be empty or have one character. A space in a word is a character like any other.
 #
-# **In**: `words`, a list of texts; `counts`, as many whole numbers, each at least 1; `num_merges`, at least 0. **Out**: a list of pairs of texts, tuples, in the order in which they were learned.
+# **In**: `words`, a list of texts; `counts`, as many whole numbers, each from 1 to $2^{53}$; `num_merges`, from 0 to 100. **Out**: a list of pairs of texts, tuples, in the order in which they were learned.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -418,7 +418,7 @@ if merges is not None:
 # - Two neighbours are joined only if exactly this pair is in the list. That their text can be made from another pair counts for nothing.
 # - A character that occurs in no merge stays in the answer as a piece of its own. Written one after the other, the pieces are always the word.
 # - An empty word gives an empty list. Without merges a word falls into its characters.
-# - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line. Only the list above breaks this, with *king*, which its last line makes.
+# - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line. Only the list above breaks this, with *king*, which its last line makes; it is asked with *banking*.
 #
 # **In**: `word`, any text, with characters of any kind; `merges`, a list of pairs of texts, earliest first. **Out**: a list of texts.
 #
@@ -515,9 +515,9 @@ for word in ("banking", "thanking", "king"):
 # - What was taken is never taken back.
 # - A word of more than 100 characters is `["[UNK]"]`, whatever the vocabulary holds. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.)
 # - An empty word gives an empty list.
-# - `[UNK]` need not be in the vocabulary. No word holds a `#` or is a name in brackets, but its letters may be of any script.
+# - `[UNK]` need not be in the vocabulary. No word holds a `#` or a bracket, but its letters may be of any script. A space is a character like any other, and so is a third `#` in a piece.
 #
-# **In**: `word`, a text without spaces; `vocabulary`, a list of different pieces in any order, perhaps without one; no piece is empty or only `##`. **Out**: a list of texts, written as in the vocabulary.
+# **In**: `word`, a text; `vocabulary`, a list of different pieces in any order, perhaps without one; no piece is empty or only `##`. **Out**: a list of texts, written as in the vocabulary.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -616,7 +616,7 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # - If several pairs have the largest score, the piece whose text comes first in Python's order is made; `"#"` comes before every letter. Scores that are equal as fractions are equal; others differ by a millionth of themselves at least.
 # - If there is no pair, the answer is an empty dictionary.
 #
-# **In**: `words`, a list of different words of letters, none empty; `counts`, as many whole numbers, each at least 1. **Out**: a dictionary with one entry, from the piece to its score, a plain `float`.
+# **In**: `words`, a list of different words of letters, none empty; `counts`, as many whole numbers, each from 1 to ten billion. **Out**: a dictionary with one entry, from the piece to its score, a plain `float`, which may be off by a ten-thousandth of itself.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -706,8 +706,8 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 #
 # - Each piece of the answer is a key of `log_prob`; joined they are the word. If there is no such cut, the answer is `None`.
 # - An empty word has one cut, without pieces: an empty list.
-# - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties are asked only where the sums are exact in any order of adding; else the best sum is larger than the next by 0.00000005 at least.
-# - The numbers are natural logarithms, finite and at most 0. A piece may have exactly 0, probability 1. They need not add up to 1.
+# - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties, also between cuts of the same pieces, are asked only where the sums are exact in any order of adding; else the best sum is larger than the next by 0.00000005 at least.
+# - The numbers are natural logarithms, from minus ten billion to 0. A piece may have exactly 0, probability 1. They need not add up to 1.
 # - Words have up to 200 characters: their probability may be too small for a float, and trying every cut takes for ever.
 #
 # **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, perhaps without entries. **Out**: a list of texts, or `None`.
@@ -799,8 +799,8 @@ if cut is not None:
 # - The answer has one number for each entry of `log_prob`, in the dictionary's order. A piece that is in no cut has 0.
 # - A piece that stands twice in a cut counts twice there.
 # - A word without a cut gives zeros. So does the empty word: its one cut has no pieces.
-# - Words have up to 200 characters, with far more cuts than can be tried and probabilities too small for a float. Sum over the ways to each place, and stay in logarithms. Four digits are compared: Python's floats are exact enough, float32 on the way is not.
-# - The numbers of `log_prob` are natural logarithms, finite and at most 0. They need not add up to 1.
+# - Words have up to 200 characters, with far more cuts than can be tried and probabilities too small for a float. Sum over the ways to each place, and stay in logarithms. A number may be off by a ten-thousandth of itself and a millionth more: Python's floats are exact enough, float32 on the way is not.
+# - The numbers of `log_prob` are natural logarithms, from minus ten thousand to 0. They need not add up to 1.
 #
 # **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, with at least one entry. **Out**: a float32 tensor of shape $(P)$, $P$ the number of entries.
 #
@@ -903,7 +903,7 @@ if expected is not None:
 # - The tokens of the texts may be any whole numbers from 0 on, 0, 101 and 102 among them. They are tokens like any other, and no padding.
 # - All three lists have exactly `max_length` numbers. Leave the two texts as they were.
 #
-# **In**: `first`, `second`, lists of whole numbers; `max_length`. **Out**: a dictionary of three lists of `int`.
+# **In**: `first`, `second`, lists of whole numbers; `max_length`, at most 1,000. **Out**: a dictionary of three lists of `int`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -1000,7 +1000,7 @@ if filled is not None:
 # - A shorter text is not padded. The empty text gives `[1]`, and no rows: an empty list.
 # - The text is read as it is: nothing is dropped, put together, taken apart or made small.
 #
-# **In**: `text`, any text; `max_length` and `num_rows`, at least 1. **Out**: a list of `int`; a list of lists of eight `int`s.
+# **In**: `text`, any text; `max_length`, from 1 to 1,000; `num_rows`, from 1 to 20,000. **Out**: a list of `int`; a list of lists of eight `int`s.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
