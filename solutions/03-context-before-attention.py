@@ -44,13 +44,13 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, of a small one too; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not.
+# - *Arguments.* Leave them as they were: return something new, neither an argument nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. What you return may be a view of something new, and may need gradients.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
+# - *Digits.* A float may be off by a ten-thousandth of itself. In exercises 4 to 7, where sums may cancel, it may be off by two millionths more; in exercise 2, which has no such sums, by a billionth more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not.
 # - *Logarithms* are natural ones, in nats, unless a statement says bits.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used. What is withheld are the course's own language models, and torch's ready LSTM in exercise 4.
-# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used. What is withheld are the course's own language models, and torch's ready LSTM, in every form, in exercise 4.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -117,7 +117,7 @@ def attempt(function, *arguments):
 # - Texts are strangers to each other: the last token of one is not before the first of the next.
 # - Nothing is added at the end of a text. Who wants an end mark puts it there as a token, as `TEXTS` has.
 # - A text may be empty and adds nothing; a text of one token adds to the last row only. A text that comes twice counts twice. There may be no text at all: then the table is all zeros.
-# - A token may follow itself, and a cell may grow to thousands.
+# - A token may follow itself, and a cell may grow to thousands. (The last part of the notebook counts one text of 1.3 million tokens with $V$ = 1,024; the check does not.)
 #
 # **In**: `texts`, a list of lists of whole numbers from 0 to `vocab_size` - 1; a text has up to some thousand of them, and not every number needs to occur. `vocab_size` is at least 1. **Out**: float32 $(V + 1, V)$.
 #
@@ -215,7 +215,7 @@ if table is not None:
 # - A count of 0 is not discounted, it stays 0. With discount 1 a count of 1 becomes 0, and is a token that was seen all the same.
 # - The row of the start is a context like any other, also for $n(v)$. There may be any number of rows and columns, also one.
 #
-# **In**: `counts`, float32 $(C, V)$, whole numbers from 0 to a million, at most ten million in all; `discount`, a float above 0 and at most 1. **Out**: float32 $(C, V)$, whose rows sum to 1.
+# **In**: `counts`, float32 $(C, V)$, whole numbers from 0 to a million, at most ten million in all; `discount`, a float from 0.01 to 1. **Out**: float32 $(C, V)$, whose rows sum to 1.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -291,8 +291,8 @@ if smooth is not None:
 # **Rules**
 #
 # - Each token counts alike, whether its text is long or short. A text may have no token; in all there is at least one.
-# - What stands at a place without a token is filling, and plays no part: any number, also minus infinity or NaN.
-# - A token may have had the probability 0: its `log_probs` is minus infinity, and then all three numbers are `math.inf`. Otherwise $L / N$ is at most 80.
+# - What stands at a place without a token is filling, and plays no part: any number, also minus infinity or NaN. It may stand anywhere in a row.
+# - A token may have had the probability 0: its `log_probs` is minus infinity, and then all three numbers are `math.inf`. Otherwise $L / N$ is at most 80, though a single $-\ln p$ may be far larger.
 #
 # **In**: `log_probs` float32 $(B, T)$, at most 0 where there are tokens; `mask` bool $(B, T)$; `num_bytes`, an `int` of at least 1. **Out**: a dictionary as above.
 #
@@ -387,7 +387,7 @@ if smooth is not None:
 #
 # - Each row of the batch is for itself.
 # - `h` may have another width $R$ than `c` has. In a textbook's LSTM $R = H$; ELMo makes $h$ narrower between two steps. Your $h_\text{new}$ is as wide as `c`.
-# - The sums in the blocks, and `c`, may be as large as a few hundred, of either sign. All six parts are finite then, gates 0 or 1 to the last digit.
+# - The sums in the blocks, and `c`, may be as large as a few hundred, of either sign. All six parts are finite then. A gate has its four digits wherever its sum is above -30, and nothing is added to them here; below, 0 is as good.
 #
 # **In**: all float32: `x` $(B, D)$, `h` $(B, R)$, `c` $(B, H)$, `w_x` $(4H, D)$, `w_h` $(4H, R)$, `b` $(4H)$. **Out**: a dictionary of six float32 tensors $(B, H)$.
 #
@@ -478,7 +478,7 @@ for gate in (0.5, 0.9, 0.99):
 #
 # **What to do.** Four points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
 #
-# **In**: `step`, a function as above, for any number of rows from 1 on; it returns something new, keeps nothing between calls, and may be asked for filling too, where its answer is finite and means nothing. `x` float32 $(B, T, D)$, finite, anything in the filling; `mask` bool $(B, T)$; `start` float32 $(B, H)$. A row may be all filling: its output is zeros. **Out**: float32 $(B, T, H)$.
+# **In**: `step`, a function as above, for any number of rows from 1 on, each of them for itself; what it returns is new, float32 and finite, also for filling, where it means nothing; it keeps nothing between calls. `x` float32 $(B, T, D)$, finite, any such numbers in the filling; `mask` bool $(B, T)$; `start` float32 $(B, H)$. A row may be all filling: its output is zeros. **Out**: float32 $(B, T, H)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -649,7 +649,7 @@ for pattern in ("ban", "ing", "k"):
 # - Equal weights, whatever they are, give the mean of the layers; one layer alone has the share 1.
 # - Weights may be as large as a few hundred, of either sign: the shares are finite all the same. $\gamma$ may be any number, also 0 or negative.
 #
-# **In**: `layers` float32 $(L, T, C)$, `weights` float32 $(L)$, `gamma` a float. **Out**: float32 $(T, C)$.
+# **In**: `layers` float32 $(L, T, C)$, finite, `weights` float32 $(L)$, `gamma` a float. **Out**: float32 $(T, C)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -720,7 +720,7 @@ for weight in (0.0, 1.0, 2.0, 3.0):
 # - What stands in the filling is any whole number, also one that is a word elsewhere. Id 0 is a word like any other.
 # - A text may have one word, or none: then it has only -100. There may be one column.
 #
-# **In**: `ids` int64 $(B, T)$, `mask` bool $(B, T)$, whose rows are True for the words and then False to the end. **Out**: a dictionary of two int64 tensors $(B, T)$.
+# **In**: `ids` int64 $(B, T)$, from 0 on where there are words, and perhaps larger than 32 bits hold; `mask` bool $(B, T)$, whose rows are True for the words and then False to the end. **Out**: a dictionary of two int64 tensors $(B, T)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -788,7 +788,7 @@ if targets is not None:
 # **The idea.** Now you are the one who checks. Somebody hands you `implementation`, which claims to be a reader from the left: from `ids` $(B, T)$ it gives logits $(B, T, V)$, and those at place $t$ of a row depend on nothing but the words 0 to $t$ **of that row**.
 # Write a test that stays silent when that is so and fails an `assert` when it is not.
 #
-# Your test is run on three right implementations and on eight wrong ones, several times and in any order. You don't see their code. The wrong ones come in four kinds, two of each, and a kind earns its points when your test stops both and lets all three right ones pass:
+# Your test is run on four right implementations and on more than a dozen wrong ones, several times and in any order. You don't see their code. The wrong ones come in four kinds, and a kind earns its points when your test stops all of it and lets all four right ones pass:
 #
 # - the *next* word is seen, at every place that has one, strongly or weakly (1 point);
 # - a *far* word is seen: the one three places on, or the last of the text (1.5 points);
@@ -801,10 +801,11 @@ if targets is not None:
 #
 # **Mind**
 #
-# - The ids are whole numbers from 0 to `VOCAB` - 1; $V$ is `VOCAB` too. Every $B$ from 1 to 8 and $T$ from 1 to 12 is allowed. A right implementation may refuse anything else.
+# - The ids are whole numbers from 0 to `VOCAB` - 1; $V$ is `VOCAB` too. Every $B$ from 1 to 8 and $T$ from 1 to 12 is allowed. They are int64. A right implementation may refuse anything else.
+# - No implementation changes its `ids`, or what it returned before; each may be asked for a part of a text, or for one row alone.
 # - A right one need not be good: one that looks at the word at $t$ alone is right, and so is one that never heard of the order of words. What it makes of the words up to $t$ is not yours to judge.
-# - Asked twice, it may differ in the last digits, as matrix products do with the size of a batch: compare with a tolerance of about 0.0001. A wrong one moves by more than 0.01 wherever it sees a word that it should not, whichever word is put in its place.
-# - A wrong one shows what it is in any two rows of eight words. It also has the right shape and dtype (float32), and all its numbers are finite. What it returns has no gradient.
+# - Asked twice, it may differ in the last digits, as matrix products do with the size of a batch: compare with an absolute tolerance of about 0.0001. The logits of a right one lie between -10 and 10, those of a wrong one may be some hundred. A wrong one moves by more than 0.01, in one logit at least, wherever it sees a word that it should not, whichever word is put in its place.
+# - A wrong one shows what it is in any two rows of eight words, whatever the words are. It also has the right shape and dtype (float32), and all its numbers are finite. What it returns has no gradient.
 # - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
 # - Call it some hundred times at most: one run of your test may take five seconds. Words may be drawn by chance, if your verdict never hangs on the draw.
 #
