@@ -44,13 +44,13 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
+# - *Arguments.* Leave them as they were: return something new, neither an argument nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose or every second number; `reshape` works there, `view` may not. What you return may be a view of something new, and may need gradients.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
 # - *Digits.* A float32 number may be off by a ten-thousandth of itself and, since sums that cancel keep fewer digits, by two millionths more of the largest number that it is a sum of (of 1, where those are smaller). float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not. Where a statement lets float64 in, the answer is float64, to nine digits counted in the same way.
 # - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own layers and models, in exercises 1 to 3 torch's ready attention, and in exercise 7 its ready norms of a layer, group or batch; `mean`, `var` and `torch.linalg.norm` are free.
-# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, not all of them at once, unless a statement says otherwise. No number is beyond a million. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -443,7 +443,7 @@ for apart in (0, 1, 2, 10, 100):
 # - The pairs are $(0, D/2)$, $(1, D/2 + 1)$ and so on. The paper pairs neighbours, $(0, 1)$, $(2, 3)$: not here.
 # - Token $t$ stands at `positions[t]`, in every sequence and every head. Positions may begin anywhere, leave some out, go down, and come twice.
 # - At position 0 every vector stays as it is. No vector changes its length.
-# - Positions go as far as 100,000, and there too the digits have to be right: make the angles in float64, then cosine and sine of x's dtype.
+# - Positions go as far as 100,000, and there too the digits have to be right: make angles, cosines and sines in float64, and bring the cosines and sines to x's dtype.
 #
 # **In**: `x` float32 or float64 $(B, H, T, D)$ with $D$ even; `positions` int64 $(T)$, from 0 to 100,000; `base`, a `float` from 1 to 1,000,000. **Out**: the dtype and shape of `x`.
 #
@@ -609,7 +609,7 @@ if bias is not None:
 # - $\varepsilon$ stands inside the root. It is above 0, from 1e-12 to 100.
 # - Any number of axes may stand before the last one, none included: $x$ may be one token, $(C)$.
 # - A token of one number, or of equal numbers, has nothing left of it: the answer is the bias.
-# - The mean may be some thousand times as large as the deviation. Take it away before you square, and float32 is enough: float64 inside is not asked for, since such tokens come only where float32 holds the mean exactly.
+# - The mean may be some thousand times as large as the deviation. Take it away before you square, and float32 is enough: float64 inside is not asked for, since such tokens, and those of equal numbers, come only where float32 holds the mean exactly.
 #
 # **In**: `x` $(\ldots, C)$, `weight` and `bias` $(C)$, any sign, all float32 or all float64, finite; `eps` a float. **Out**: the shape and dtype of `x`.
 #
@@ -768,7 +768,7 @@ for length in (128, 512, 2048, 4608, 16384):
 #
 # **Rules**
 #
-# - Call each of the four once, with the whole batch. Attention is the dearest part of a block.
+# - Call each of the four once, with the whole batch, $(B, T, C)$. Attention is the dearest part of a block.
 # - `x` belongs to the caller: make new tensors and leave it as it was.
 #
 # **In**: `x` float32 or float64 $(B, T, C)$. The other four are functions that take such a tensor and give a new one, of the same shape and dtype; they keep nothing between calls. `attend` mixes the tokens of a sequence, the others treat each token by itself. **Out**: the dtype and shape of `x`.
@@ -912,14 +912,14 @@ from reference_impl.corpora import load
 
 def your_norm(norm, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
     """A norm of the model by your `layer_norm`."""
-    return layer_norm(x, norm.weight, norm.bias, norm.eps)
+    return layer_norm(x, norm.weight.detach(), norm.bias.detach(), norm.eps)
 
 
 def your_attention(layer, x: Float[Tensor, "B T C"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B T C"]:
     """A layer of MiniLM by your `attention` and `masks`, for a batch with padding."""
     q, k, v = (one(x).unflatten(-1, (layer.num_heads, -1)).transpose(1, 2) for one in (layer.query, layer.key, layer.value))
     seen = masks(lengths, 1, x.shape[1])                                  # the last place sees all words of its text ...
-    seen = seen.expand(-1, 1, x.shape[1], -1)                             # ... and in an encoder every place does
+    seen = seen.repeat(1, 1, x.shape[1], 1)                               # ... and in an encoder every place does
     return layer.output(attention(q, k, v, seen).transpose(1, 2).flatten(2))
 
 
