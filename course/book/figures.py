@@ -45,7 +45,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "block-sizes": {"examples"},
     "three-attentions": {"model", "examples"},
     "input-sum": {"texts", "at", "word", "position", "segment", "most"},
-    "mask-draws": {"texts", "others", "share", "masked", "replaced"},
+    "mask-draws": {"texts", "others", "share", "masked", "replaced", "vocabularies"},
     "pair-guess": {"tasks"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models

@@ -137,7 +137,8 @@ DATA["input-sum"] = {"texts": [["the", "bank", "of"], ["bank", "lend", "##s"]], 
                      "word": {piece: [n / 4, 1 - n, 0.5] for n, piece in enumerate(["[CLS]", "[SEP]", "the", "bank", "of", "lend", "##s"])},
                      "position": [[0.1 * n, -0.2, 0.3 * n] for n in range(9)], "segment": [[0.5, 0.5, -1.0], [-0.5, 0.25, 1.0]]}
 DATA["mask-draws"] = {"texts": [{"label": "one", "tokens": ["[CLS]", *"abcdefghij", "[SEP]"]}, {"label": "two", "tokens": ["[CLS]", "a", "[SEP]"]}],
-                      "others": ["x", "y"], "share": 0.25, "masked": 0.8, "replaced": 0.1}
+                      "others": ["x", "y"], "share": 0.25, "masked": 0.8, "replaced": 0.1,
+                      "vocabularies": [{"key": "bert", "label": "BERT", "vocabulary": page_vocabulary("bert")}]}
 PAIRS = [{"first": ["the", "bank", "lends"], "second": ["the", "bank", "asks"], "label": 0, "overlap": 0.5, "says": 0},
          {"first": ["a", "river"], "second": ["light", "fell"], "label": 0, "overlap": 0.0, "says": 1},
          {"first": ["we", "sat"], "second": ["money", "sat"], "label": 1, "overlap": 0.2, "says": 0}]

@@ -552,6 +552,11 @@ def test_as_many_tokens_are_chosen_as_by_the_reference_never_special_ones_and_th
     assert page.get_by_label("[MASK]").input_value() == "40" and counts("draws", "kept") == [1, 0]
     page.locator("input[value=two]").check(force=True)
     assert counts("free", "chosen") == [1, 1]
+    page.get_by_role("button", name="Load").click()
+    field = page.get_by_label("Your text")
+    field.fill("the bank lends")
+    field.press("Enter")
+    assert counts("draws", "free") == [1, 4]  # lends is two tokens
 
 
 def test_guesses_about_pairs_are_counted_once_beside_those_of_the_rule(show):

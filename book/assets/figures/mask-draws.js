@@ -3,13 +3,14 @@
    data = {
      texts: [{label: "a pair", tokens: ["[CLS]", "we", ...]}, ...],   tokens in square brackets are never chosen
      others: ["king", ...],                                           what a token may be replaced by
-     share: 0.15, masked: 0.8, replaced: 0.1                          what the sliders start at
+     share: 0.15, masked: 0.8, replaced: 0.1,                         what the sliders start at
+     vocabularies: [{key: "bert", label: "BERT", vocabulary}]         what cuts the reader's own text into tokens
    }
    Counting and drawing follow reference_impl.objectives.masked_lm. */
 window.w2s.register("mask-draws", function (stage, data, tools) {
   "use strict";
   const { el } = tools, line = el("p", { class: "w2s-sentence" }), bars = tools.bars({ rows: 4, text: (value) => value.toFixed(3) });
-  let text = data.texts[0], { share, masked, replaced } = data, seed = 1, sums = null;
+  let text = data.texts[0], { share, masked, replaced } = data, seed = 1, sums = null, tokenizer = null;
   function random() {  // mulberry32: the same draws on every machine
     seed = (seed + 0x6D2B79F5) | 0;
     let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
@@ -30,12 +31,11 @@ window.w2s.register("mask-draws", function (stage, data, tools) {
       const fate = random();
       fates.set(place, fate < masked ? "masked" : fate < masked + replaced ? "replaced" : "kept");
     }
-    const counted = (name) => [...fates.values()].filter((fate) => fate === name).length;
     sums = sums || { draws: 0, free: 0, chosen: 0, masked: 0, replaced: 0, kept: 0 };
     sums.draws += 1;
     sums.free += places.length;
     sums.chosen += count;
-    for (const name of ["masked", "replaced", "kept"]) sums[name] += counted(name);
+    for (const name of ["masked", "replaced", "kept"]) sums[name] += [...fates.values()].filter((fate) => fate === name).length;
     return fates;
   }
 
@@ -56,14 +56,24 @@ window.w2s.register("mask-draws", function (stage, data, tools) {
       + `${sums.masked} are [MASK], ${sums.replaced} another token and ${sums.kept} as they were.`);
   }
   const anew = () => { sums = null; show(1); };
-  const percent = (value) => `${value} %`;
-  const slider = (label, value, most, set) => tools.slider({ label, min: 0, max: most, step: 5, value: Math.round(100 * value), text: percent,
+  const slider = (label, value, most, set) => tools.slider({ label, min: 0, max: most, step: 5, value: Math.round(100 * value), text: (value) => `${value} %`,
     oninput(next) { set(next / 100); anew(); } });
   const swapped = slider("another", replaced, 100, (value) => { replaced = value; masked = Math.min(masked, 1 - value); blanked.set(Math.round(100 * masked)); });
   const blanked = slider("[MASK]", masked, 100, (value) => { masked = value; replaced = Math.min(replaced, 1 - value); swapped.set(Math.round(100 * replaced)); });
   const texts = tools.choice({ legend: "Text", value: text.label, options: data.texts.map(({ label }) => ({ key: label, label })),
     onchange(label) { text = data.texts.find((one) => one.label === label); anew(); } });
-  stage.append(tools.bar(texts, tools.button("Draw", () => show(1), { class: "w2s-play" }), tools.button("Draw 100 times", () => show(100))),
+  const field = tools.textField({ label: "Your text", most: 120, oninput(asked) {
+    text = { label: "", tokens: ["[CLS]", ...tokenizer.ids(asked).map((id) => tokenizer.written(id)), "[SEP]"] };
+    texts.set("");
+    anew();
+  } });
+  field.input.disabled = true;
+  const offer = tools.vocabularyOffer(data.vocabularies, (found) => {
+    tokenizer = found[data.vocabularies[0].key];
+    stage.dataset.source = "page";
+    field.input.disabled = false;
+  });
+  stage.append(tools.bar(offer), tools.bar(field), tools.bar(texts, tools.button("Draw", () => show(1), { class: "w2s-play" }), tools.button("Draw 100 times", () => show(100))),
     tools.bar(slider("chosen", share, 100, (value) => { share = value; }), blanked, swapped), line, bars.node);
-  show(1);
+  show(tools.asStill ? 200 : 1);
 });
