@@ -47,6 +47,9 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "input-sum": {"texts", "at", "word", "position", "segment", "most"},
     "mask-draws": {"texts", "others", "share", "masked", "replaced", "vocabularies"},
     "pair-guess": {"tasks"},
+    "encoder-sizes": {"examples"},
+    "filled-blanks": {"model", "mask", "examples"},
+    "training-stages": {"curve", "other", "levels", "stages"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

@@ -4,6 +4,7 @@
     gates("lstm_kjv", ["The bank lends money"])                                       for the figure lstm-gates
     spelled("transformer_spelling", ["bank", "knight"])                               for the figure three-attentions
     placed("positions_kjv", before, ["The river is deep."], (0, 64))                  for the figure position-kinds
+    filled("bert_kjv", ["the [MASK] lends money"])                                    for the figure filled-blanks
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
@@ -152,3 +153,37 @@ def attention_maps(model: nn.Module, source: Tensor, target: Tensor) -> tuple[Te
         hook.remove()
     reads, decoder = seen[:len(model.encoder)], seen[len(model.encoder):]
     return torch.stack(reads), torch.stack(decoder[::2]), torch.stack(decoder[1::2])
+
+
+@torch.no_grad()
+def filled(name: str, texts: Iterable[str], most: int = 7) -> list[dict[str, Any]]:
+    """For each text with a blank its tokens and the blank's place; and by side what fills it and what it looks at (L, H, T).
+
+    `left` and `right` are texts whose left or right side was cut off: a stretch of training begins and ends anywhere.
+    """
+    kept, found = small_model(name), []
+    mask = kept.tokenizer.vocabulary.id("[MASK]")
+    for text in texts:
+        encoded = kept.tokenizer.encode(text, add_specials=False)
+        at, sides = encoded.ids.index(mask), {}
+        for side, (begin, end) in {"both": (0, None), "left": (at, None), "right": (0, at + 1)}.items():
+            ids = torch.tensor([encoded.ids[begin:end]])
+            best = kept.model(ids)[0, at - begin].softmax(-1).topk(most)
+            sides[side] = {"fillings": [[kept.tokenizer.vocabulary.token(id), share] for share, id in zip(
+                best.values.tolist(), best.indices.tolist(), strict=True)],
+                           "looks": encoder_weights(kept.model.bert, ids)[:, :, at - begin].tolist()}
+        found.append({"text": text, "tokens": encoded.tokens, "at": at, "sides": sides})
+    return found
+
+
+@torch.no_grad()
+def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
+    """The weights of all heads of a BERT for one text without padding (1, T): (L, H, T, T)."""
+    from reference_impl.layers.attention import attention_weights, split_heads
+    seen: list[Tensor] = []
+    hooks = [block.attention.register_forward_pre_hook(lambda layer, given: seen.append(attention_weights(
+        split_heads(layer.query(given[0]), layer.num_heads), layer.keys_values(given[0])[0]))) for block in bert.blocks]
+    bert(ids)
+    for hook in hooks:
+        hook.remove()
+    return torch.cat(seen)

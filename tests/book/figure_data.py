@@ -4,6 +4,8 @@ import torch
 from course.book import readings
 from course.book.page_models import page_model, page_vocabulary
 from reference_impl.corpora.small_models import small_model
+from reference_impl.measure.flops import count_parameters
+from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
 
 SENTENCES = [["we", "sat", "on", "the", "bank", "of", "the", "river"], ["the", "bank", "lends", "money"]]
 WORDS = list(dict.fromkeys(word for tokens in SENTENCES for word in tokens))
@@ -144,3 +146,26 @@ PAIRS = [{"first": ["the", "bank", "lends"], "second": ["the", "bank", "asks"], 
          {"first": ["we", "sat"], "second": ["money", "sat"], "label": 1, "overlap": 0.2, "says": 0}]
 DATA["pair-guess"] = {"tasks": [{"key": "next", "label": "next", "yes": "follows", "no": "from elsewhere", "pairs": PAIRS},
                                 {"key": "order", "label": "order", "yes": "as written", "no": "exchanged", "pairs": PAIRS[:2]}]}
+
+
+def bert_size(label: str, **sizes: int) -> dict:
+    """A BERT's sizes and its counts, by torch on the meta device."""
+    config = BertConfig(vocab_size=sizes["words"], max_position_embeddings=sizes["positions"], hidden_size=sizes["width"], num_layers=sizes["layers"],
+                        num_heads=sizes["heads"], intermediate_size=sizes["times"] * sizes["width"])
+    with torch.device("meta"):
+        encoder, whole = (count_parameters(make(config)) for make in (Bert, BertForPreTraining))
+    return {"label": label, "segments": 2, **sizes, "parameters": encoder, "added": whole - encoder}
+
+
+DATA |= {
+    "encoder-sizes": {"examples": [bert_size("by hand", words=10, positions=4, width=4, layers=1, heads=2, times=2),
+                                   bert_size("base", words=30522, positions=512, width=768, layers=12, heads=12, times=4),
+                                   bert_size("large", words=30522, positions=512, width=1024, layers=24, heads=16, times=4)]},
+    "filled-blanks": {"model": page_model("bert_kjv"), "mask": "[MASK]",
+                      "examples": readings.filled("bert_kjv", ["and the lord said unto [MASK], speak", "we sat on the [MASK] of the river"])},
+    "training-stages": {"curve": [[100, 5.5], [200, 4.5], [300, 4.0]], "other": {"label": "random", "points": [[100, 5.9], [200, 5.8]]},
+                        "levels": [{"label": "unigram", "nats": 5.8}, {"label": "bigram", "nats": 4.2}],
+                        "stages": [{"step": step, "nats": nats, "filled": [{"text": text, "fillings": [[word, step / 1000], ["lord", 0.1]]}
+                                                                           for text, word in (("the [MASK] said", "king"), ("a [MASK]", "man"))]}
+                                   for step, nats in ((0, 6.0), (200, 4.5), (300, 4.0))]},
+}

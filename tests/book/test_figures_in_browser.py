@@ -124,6 +124,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("mask-draws", "button:has-text('times')", "Enter"), ("mask-draws", "input[type=range] >> nth=1", "ArrowLeft"),
     ("mask-draws", "input:checked", "ArrowRight"),
     ("pair-guess", "button >> nth=1", "Enter"), ("pair-guess", "input:checked", "ArrowRight"),
+    ("encoder-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("encoder-sizes", "input:checked", "ArrowRight"),
+    ("filled-blanks", "input:checked >> nth=0", "ArrowRight"), ("filled-blanks", "input:checked >> nth=1", "ArrowRight"),
+    ("training-stages", "button:has-text('Step')", "Enter"), ("training-stages", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -662,3 +665,47 @@ def test_in_a_notebook_the_kernel_brings_the_model(look, tmp_path):
     page.wait_for_function("document.querySelector('.w2s-stage').dataset.source === 'page'")
     assert float(page.locator(".w2s-stage").get_attribute("data-apart")) < 1e-3
     assert page.heard.complaints == []
+
+
+def test_areas_of_an_encoder_add_up_to_what_torch_counts_and_heads_cost_nothing(show):
+    page = show("encoder-sizes")
+    stage = page.locator(".w2s-stage")
+    for example in DATA["encoder-sizes"]["examples"]:
+        page.locator(f"input[value='{example['label']}']").check(force=True)
+        assert [int(stage.get_attribute(f"data-{key}")) for key in ("parameters", "added")] == [example["parameters"], example["added"]]
+        assert f"{example['parameters'] + example['added']:,}" in said(page)
+    before = stage.get_attribute("data-parameters")
+    page.get_by_label("Heads H").press("ArrowLeft")
+    assert stage.get_attribute("data-heads") == "12" and stage.get_attribute("data-parameters") == before
+    assert "12 heads do not divide 1024" in said(page)
+
+
+def test_a_word_that_is_pressed_is_filled_in_the_page_as_by_torch_on_each_side_of_the_curtain(show):
+    page, example = show("filled-blanks", reduced_motion="reduce"), DATA["filled-blanks"]["examples"][1]
+    page.get_by_role("button", name="Load").click()
+    stage = page.locator(".w2s-stage[data-source=page]")
+    stage.wait_for()
+    page.get_by_label("Your text").fill(example["text"].replace("[MASK]", "king"))
+    page.get_by_label("Your text").press("Enter")
+    page.locator(".w2s-stage[data-text*=king]").wait_for()
+    page.get_by_role("button", name="sat").press("Enter")
+    page.get_by_role("button", name="king").press("Enter")
+    for side, expected in example["sides"].items():
+        page.locator(f"input[value={side}]").check(force=True)
+        page.locator(f".w2s-stage[data-side={side}][data-at='{example['at']}']").wait_for()
+        found = json.loads(stage.get_attribute("data-fillings"))
+        assert [token for token, _ in found][:5] == [token for token, _ in expected["fillings"]][:5]
+        assert [share for _, share in found][:5] == pytest.approx([share for _, share in expected["fillings"]][:5], abs=1e-3)
+        assert json.loads(stage.get_attribute("data-looks")) == pytest.approx(expected["looks"][0][0], abs=1e-3)
+    assert "“king”, which stood there, has" in said(page)
+
+
+def test_a_training_shows_what_it_fills_in_at_each_stop_and_which_counts_it_has_passed(show):
+    page, data = show("training-stages"), DATA["training-stages"]
+    assert "no better than counting words" in said(page)
+    press(page, page.get_by_role("button", name="Step"), "Enter")
+    assert "below unigram." in said(page) and "4.50 nats" in said(page)
+    press(page, page.get_by_role("button", name="Step"), "Enter")
+    assert "below unigram, bigram" in said(page)
+    shown = json.loads(page.locator(".w2s-stage").get_attribute("data-fillings"))
+    assert shown == data["stages"][2]["filled"][0]["fillings"]
