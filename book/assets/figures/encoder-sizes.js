@@ -10,8 +10,8 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
   const { svg, set } = tools, now = { ...data.examples[0] }, TALL = 150;
   const lists = { words: [10, 1000, 2000, 8192, 30522, 50257, 250002], width: [4, 64, 128, 256, 384, 512, 768, 1024],
     layers: Array.from({ length: 24 }, (_, i) => i + 1), heads: [1, 2, 4, 6, 8, 12, 16], times: [1, 2, 3, 4, 8] };
-  const HUES = { words: "blue", "positions, segments, norm": "grey", attention: "orange", "feed-forward": "green", pooler: "yellow",
-    "heads of pre-training": "purple" };
+  const HUES = { words: "blue", "other rows": "grey", attention: "orange", "feed-forward": "green", pooler: "yellow",
+    "two heads": "purple" };
   const areas = svg("g", {}), picture = tools.picture({ class: "w2s-lanes" }, areas);
   const bars = tools.bars({ rows: 6, text: (value) => value.toLocaleString("en") });
   let width = 560;
@@ -20,17 +20,17 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
 
   function parts() {
     const { words: V, positions: P, segments: S, width: C, layers: L, times } = now, F = times * C;
-    return { words: V * C, "positions, segments, norm": (P + S + 2) * C, attention: L * (4 * C * C + 6 * C),
-      "feed-forward": L * (2 * C * F + F + 3 * C), pooler: C * C + C, "heads of pre-training": C * C + 3 * C + V + 2 * C + 2 };
+    return { words: V * C, "other rows": (P + S + 2) * C, attention: L * (4 * C * C + 6 * C),
+      "feed-forward": L * (2 * C * F + F + 3 * C), pooler: C * C + C, "two heads": C * C + 3 * C + V + 2 * C + 2 };
   }
 
   function draw() {
-    const found = parts(), added = found["heads of pre-training"], whole = Object.values(found).reduce((a, b) => a + b);
+    const found = parts(), added = found["two heads"], whole = Object.values(found).reduce((a, b) => a + b);
     const rect = (name, x, y, wide, high) => svg("rect", { class: `w2s-area hue-${HUES[name]}`, x: x.toFixed(2), y: y.toFixed(2),
       width: Math.max(wide - 1, 0.5).toFixed(2), height: Math.max(high - 1, 0.5).toFixed(2) });
     const drawn = [];
     let x = 0;
-    for (const name of ["words", "positions, segments, norm", "blocks", "pooler", "heads of pre-training"]) {
+    for (const name of ["words", "other rows", "blocks", "pooler", "two heads"]) {
       const size = name === "blocks" ? found.attention + found["feed-forward"] : found[name], wide = size / whole * width;
       if (name !== "blocks") drawn.push(rect(name, x, 0, wide, TALL));
       else for (let n = 0; n < now.layers; n++) {
@@ -46,7 +46,7 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
     bars.show(Object.entries(found).map(([label, value]) => ({ label, value, hue: HUES[label] })));
     const apart = now.width % now.heads ? `${now.heads} heads do not divide ${now.width}: there is no such model. `
       : `${now.heads} heads of ${now.width / now.heads} numbers. `;
-    tools.say(`${apart}${(whole - added).toLocaleString("en")} parameters, with the heads of pre-training `
+    tools.say(`${apart}${(whole - added).toLocaleString("en")} parameters, with the two heads of pre-training `
       + `${whole.toLocaleString("en")}, ${bytes(4 * whole)} in float32.`);
     Object.assign(stage.dataset, { parameters: whole - added, added, heads: now.heads, layers: now.layers, width: now.width });
   }
@@ -62,6 +62,7 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
       draw();
     } });
   stage.append(tools.bar(picks), tools.bar(sliders.words, sliders.width), tools.bar(sliders.layers, sliders.heads),
-    tools.bar(sliders.times), picture.node, bars.node);
+    tools.bar(sliders.times), picture.node,
+    tools.el("p", { class: "w2s-cut-name" }, "Parameters of each part; other rows are positions, segments and a norm"), bars.node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });

@@ -21,10 +21,11 @@ window.w2s.register("training-stages", function (stage, data, tools) {
     const x = tools.scale([0, end], [44, width - 12]), y = tools.scale([Math.floor(Math.min(...all)), Math.ceil(Math.max(...all))], [tall, 22]);
     tools.set(picture.node, { viewBox: `0 0 ${width} ${tall + 40}`, width });
     axis.show({ x, y, box: [44, 22, width - 12, tall], many: [width / 110, 4], dot: [step, nats], lines: [{ points: curve },
-      { points: other.points, hue: "grey", line: "dotted" },
+      { points: other.points, hue: "yellow", line: "dotted" },
       ...levels.map((level, n) => ({ points: [[0, level.nats], [end, level.nats]], hue: HUES[n], line: "dashed" }))] });
     picture.name(`The loss falls from ${stages[0].nats.toFixed(2)} to ${stages[stages.length - 1].nats.toFixed(2)} nats; here ${nats.toFixed(2)}.`);
-    bars.show(fillings.map(([label, value]) => ({ label, value })), { most: 1 });
+    const most = Math.max(...stages.flatMap((one) => one.filled.find((blank) => blank.text === text).fillings.map(([, share]) => share)));
+    bars.show(fillings.map(([label, value]) => ({ label, value })), { most });
     const under = levels.filter((level) => nats < level.nats).map(({ label }) => label).join(", ");
     tools.say(`After ${step.toLocaleString("en")} steps: ${nats.toFixed(2)} nats a blank, ${under ? `below ${under}` : "no better than counting words"}. `
       + `In the blank: ${fillings.slice(0, 3).map(([token]) => `“${token}”`).join(", ")}.`);
@@ -36,7 +37,7 @@ window.w2s.register("training-stages", function (stage, data, tools) {
   const picks = tools.choice({ legend: "Blank", value: text, options: texts.map((one) => ({ key: one, label: one.replaceAll("[MASK]", "___") })),
     onchange(key) { text = key; draw(); } });
   stage.append(tools.bar(...steps.nodes), picture.node, tools.legend([{ label: "training", line: "solid", hue: "blue" },
-    { label: other.label, line: "dotted", hue: "grey" }, ...levels.map(({ label }, n) => ({ label, line: "dashed", hue: HUES[n] }))]).node,
+    { label: other.label, line: "dotted", hue: "yellow" }, ...levels.map(({ label }, n) => ({ label, line: "dashed", hue: HUES[n] }))]).node,
   tools.bar(picks), bars.node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
   steps.begin();
