@@ -1,11 +1,10 @@
-"""What a published encoder does, MiniLM in our BERT: senses by layer, and what four changes of it cost.
+"""What a published encoder does, MiniLM in our BERT: senses by layer, and what three changes of it cost.
 
     python bench/encoder.py        about a minute on one core
 
 - the same vectors as transformers' BertModel from the same file
 - *bank* in eight sentences, four of a river and four of money, after each layer; and *right*, as a direction and as what is just
 - ReLU, or GELU by tanh, in the place of GELU in all blocks, judged by sentences' vectors (mean over tokens, as the model's card has it)
-- padding that nobody hides, with the mean over all places and with the mean over the tokens only
 - the same sentence at later places: what the position alone does to *bank*
 - the table of word embeddings alone, by WordSim-353
 
@@ -29,15 +28,13 @@ from torch.nn.functional import cosine_similarity, normalize  # noqa: E402
 from reference_impl import corpora  # noqa: E402
 from reference_impl.embeddings.evaluation import word_similarity  # noqa: E402
 from reference_impl.embeddings.vectors import Vectors  # noqa: E402
-from reference_impl.layers.masks import key_mask, lengths_mask  # noqa: E402
 from reference_impl.models.bert import Bert  # noqa: E402
-from reference_impl.models.heads import mean_pool  # noqa: E402
 
 RIVER = ("We sat on the bank of the river.", "The bank of the river was muddy.", "They fished from the grassy bank.",
          "Water had covered the left bank.")
 MONEY = ("The bank lends money.", "She opened an account at the bank.", "The bank charged him a fee.", "He robbed a bank in town.")
 RIGHT = {"street": "He lives on the right side of the street.", "history": "She was on the right side of history."}
-PADDING, SHIFTS, EVERY = 20, (10, 50, 200, 400), 600
+SHIFTS, EVERY = (10, 50, 200, 400), 600
 TOKENIZER = corpora.load("bert_tokenizer")
 
 
@@ -51,11 +48,11 @@ def place_of(word: str, text: str) -> int:
     return TOKENIZER.encode(text).tokens.index(word)
 
 
-def layers(bert: Bert, ids: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+def layers(bert: Bert, ids: Tensor, positions: Tensor | None = None) -> Tensor:
     """The word table's rows, what enters the first block, and what each block gives: (L + 2, T, C)."""
     stack = [bert.embeddings.word(ids), bert.embeddings(ids, torch.zeros_like(ids), positions)]
     for block in bert.blocks:
-        stack.append(block(stack[-1], key_mask(mask)))
+        stack.append(block(stack[-1], None))
     return torch.cat(stack)
 
 
@@ -115,18 +112,7 @@ def main() -> None:
                       "texts": {text: round(cosine_similarity(sentence_vectors(bert, [text]), sentence_vectors(bent, [text])).item(), 4)
                                 for text in (RIVER[0], MONEY[0])}}
 
-    padding = {}
-    for text in texts:
-        ids = ids_of(text)
-        padded = torch.cat((ids, torch.zeros(1, PADDING, dtype=torch.int64)), 1)
-        tokens = lengths_mask(torch.tensor([ids.shape[1]]), padded.shape[1])
-        whole, unhidden, hidden = bert(ids).tokens.mean(1), bert(padded).tokens, bert(padded, mask=tokens).tokens
-        ways = {"nothing hidden": unhidden.mean(1), "left out of the mean only": mean_pool(unhidden, tokens),
-                "hidden and left out": mean_pool(hidden, tokens)}
-        padding[text] = {name: round(cosine_similarity(whole, vector).item(), 4) for name, vector in ways.items()}
-
-    first, second = (ids_of(text) for text in (RIVER[0], MONEY[0]))
-    moved = {}
+    first, moved = ids_of(RIVER[0]), {}
     for shift in SHIFTS:
         places = torch.arange(first.shape[1])[None] + shift
         there = layers(bert, first, places)[-1, place_of("bank", RIVER[0])]
@@ -139,7 +125,7 @@ def main() -> None:
          parameters=sum(p.numel() for p in bert.parameters()), sentences=texts, two_banks=[round(c, 4) for c in two.tolist()],
          cosines=[[round(c, 4) for c in row] for row in matrix.tolist()],
          by_layer=by_layer, right={"texts": RIGHT, "cosine": round(cosine_similarity(*right, dim=0).item(), 4)},
-         bends={"texts": len(glosses), **bends}, padding={"places": PADDING, "texts": padding}, moved=moved,
+         bends={"texts": len(glosses), **bends}, moved=moved,
          wordsim={"rho": round(score.rho, 4), "used": score.used, "of": score.total})
 
 

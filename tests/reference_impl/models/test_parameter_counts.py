@@ -55,6 +55,16 @@ def test_pre_training_adds_one_layer_and_biases_but_no_second_embedding():
     assert count(BertForPreTraining, BertConfig()) - count(Bert, BertConfig()) == (c * c + c) + 2 * c + v + (2 * c + 2)
 
 
+@pytest.mark.parametrize("config, exact", [(BertConfig(), 110_106_428), (BERT_LARGE, 336_226_108)])
+def test_bert_with_both_heads_has_what_the_librarys_class_has(config, exact):
+    with torch.device("meta"):
+        theirs = transformers.BertForPreTraining(transformers.BertConfig(
+            hidden_size=config.hidden_size, num_hidden_layers=config.num_layers, num_attention_heads=config.num_heads,
+            intermediate_size=config.intermediate_size))
+    theirs.tie_weights()
+    assert count(BertForPreTraining, config) == sum(parameter.numel() for parameter in theirs.parameters()) == exact
+
+
 @pytest.mark.parametrize("config, exact", [(GPT1, 116_534_784), (GPT2_SMALL, 124_439_808), (GPT2_MEDIUM, 354_823_168),
                                            (GPT2_LARGE, 774_030_080), (GPT2_XL, 1_557_611_200), (GPT3, 174_604_259_328)])
 def test_gpts_have_what_their_configurations_give(config, exact):
