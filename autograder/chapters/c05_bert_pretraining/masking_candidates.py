@@ -1,0 +1,177 @@
+"""Implementations of masking that a student's test must tell apart (exercise 05.test_masking).
+
+Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT holds four that keep all
+promises of the card, WRONG those that break one, by kind. A student never sees this.
+"""
+import random
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+MASK, FIRST, VOCAB = 4, 5, 1000
+Implementation = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
+_unseeded = torch.Generator().manual_seed(11)
+
+
+def refuse(ids: Tensor, special: Tensor, seed: int) -> None:
+    """Raise ValueError for what the exercise rules out."""
+    if (type(ids) is not Tensor or ids.dtype != torch.int64 or ids.dim() != 2 or not 1 <= ids.shape[0] <= 400 or not 1 <= ids.shape[1] <= 100
+            or not 0 <= int(ids.min()) <= int(ids.max()) < VOCAB):
+        raise ValueError(f"int64 ids of 0 to {VOCAB - 1} in 1 to 400 rows and 1 to 100 columns are needed")
+    if type(special) is not Tensor or not torch.equal(special, ids < FIRST):
+        raise ValueError(f"special is a bool tensor as large as ids, True exactly where the id is below {FIRST}")
+    if type(seed) is not int or not 0 <= seed <= 1_000_000:
+        raise ValueError("the seed is an int from 0 to a million")
+
+
+def ranked(free: Tensor, number: Tensor, generator: torch.Generator) -> Tensor:
+    """So many free places of each row, by chance."""
+    order = torch.rand(free.shape, generator=generator).masked_fill(~free, 2.0)
+    return order.argsort(1).argsort(1) < number[:, None]
+
+
+def rounded(free: Tensor, per_cent: int = 15) -> Tensor:
+    """The share of each row, to the nearest whole number, a half to the even one; at least one."""
+    n = free.sum(1)
+    return (per_cent * n / 100).round().long().maximum(n.clamp(max=1))
+
+
+def finished(ids: Tensor, chosen: Tensor, fate: Tensor, generator: torch.Generator, covered: float = 0.8, swapped: float = 0.1) -> tuple[Tensor, Tensor]:
+    """New ids and labels, once it is known which places are chosen."""
+    others = torch.randint(FIRST, VOCAB, ids.shape, generator=generator)
+    blank = chosen & (fate < covered)
+    swap = chosen & ~blank & (fate < covered + swapped)
+    return torch.where(swap, others, ids).masked_fill(blank, MASK), ids.masked_fill(~chosen, -100)
+
+
+def masking(choose: Callable = lambda free, generator: ranked(free, rounded(free), generator), covered: float = 0.8, swapped: float = 0.1,
+            change: Callable | None = None) -> Implementation:
+    """An implementation with its own choice, its own shares, or a change at the end: change(ids, special, new, labels, generator)."""
+    def implementation(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        refuse(ids, special, seed)
+        generator = torch.Generator().manual_seed(seed)
+        chosen = choose(~special, generator)
+        new, labels = finished(ids, chosen, torch.rand(ids.shape, generator=generator), generator, covered, swapped)
+        return change(ids, special, new, labels, generator) if change else (new, labels)
+    return implementation
+
+
+def dealt(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Right: the fates are dealt from a deck, so that their shares are exact over the batch."""
+    refuse(ids, special, seed)
+    generator = torch.Generator().manual_seed(seed)
+    chosen = ranked(~special, rounded(~special), generator)
+    deck = (torch.randperm(int(chosen.sum()), generator=generator) + 0.5) / max(int(chosen.sum()), 1)
+    fate = torch.zeros(ids.shape)
+    fate[chosen] = deck
+    return finished(ids, chosen, fate, generator)
+
+
+def unseeded(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Right: draws anew in each call, whatever the seed."""
+    refuse(ids, special, seed)
+    chosen = ranked(~special, rounded(~special), _unseeded)
+    return finished(ids, chosen, torch.rand(ids.shape, generator=_unseeded), _unseeded)
+
+
+def half_up(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Right: rounds a half up, and draws with Python's own generator."""
+    refuse(ids, special, seed)
+    drawing, chosen = random.Random(seed), torch.zeros_like(special)
+    for row, free in enumerate((~special).tolist()):
+        places = [place for place, is_free in enumerate(free) if is_free]
+        number = max((15 * len(places) + 50) // 100, min(len(places), 1))
+        chosen[row, drawing.sample(places, number)] = True
+    generator = torch.Generator().manual_seed(seed + 1)
+    return finished(ids, chosen, torch.rand(ids.shape, generator=generator), generator)
+
+
+def changed(new: Tensor, ids: Tensor) -> Tensor:
+    """Where a token became another one that is not MASK."""
+    return (new != ids) & (new != MASK)
+
+
+def one_more(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Covers a free token of each row that has no label."""
+    more = ranked(~special & (labels == -100), (~special).any(1).long(), generator)
+    return new.masked_fill(more & ~special, MASK), labels
+
+
+def covered_padding(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Covers a special token in every eighth row or so, without a label."""
+    more = ranked(special, special.any(1).long(), generator) & (torch.rand(len(ids), 1, generator=generator) < 0.125)
+    return new.masked_fill(more & special, MASK), labels
+
+
+def of_everything(free: Tensor, generator: torch.Generator) -> Tensor:
+    """As many as are right, from all places, special ones too."""
+    return ranked(torch.ones_like(free), rounded(free), generator)
+
+
+def ends_too(free: Tensor, generator: torch.Generator) -> Tensor:
+    """As many as are right, from the free places and the first and the last special one of a row, which are [CLS] and [SEP] or padding."""
+    first = torch.zeros_like(free)
+    first[:, 0] = True
+    return ranked(free | first, rounded(free), generator)
+
+
+def swaps_in(tokens: Callable) -> Implementation:
+    """What is swapped in is tokens(how many, generator)."""
+    def change(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        swap = changed(new, ids)
+        new[swap] = tokens(int(swap.sum()), generator)
+        return new, labels
+    return masking(change=change)
+
+
+def nothing(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Chooses nothing at all."""
+    refuse(ids, special, seed)
+    return ids.clone(), torch.full_like(ids, -100)
+
+
+def noise(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Numbers that have nothing to do with the ids."""
+    refuse(ids, special, seed)
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, VOCAB, ids.shape, generator=generator), torch.randint(0, VOCAB, ids.shape, generator=generator)
+
+
+by_chance = masking()
+RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up]
+# What a test asks for that accepts another right implementation and rejects this one.
+POOR: dict[str, Implementation] = {
+    "It rejects an implementation whose fates are thrown one by one: shares stray by chance, so leave them room, about 0.04 in some thousand chosen tokens.": by_chance,
+    "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": unseeded,
+    "It rejects an implementation that rounds an exact half up, as it may: ask about other numbers of free tokens.": half_up,
+}
+WRONG: dict[str, list[Implementation]] = {
+    "share": [masking(lambda free, generator: ranked(free, rounded(free, 10), generator)),
+              masking(lambda free, generator: ranked(free, rounded(free, 20), generator)),
+              masking(lambda free, generator: free & (torch.rand(free.shape, generator=generator) < 0.15)),
+              masking(lambda free, generator: ranked(free, rounded(torch.ones_like(free)), generator)),
+              masking(lambda free, generator: ranked(free, rounded(free) - 1, generator))],
+    "specials": [masking(of_everything), masking(ends_too), masking(change=covered_padding)],
+    "labels": [masking(change=lambda ids, special, new, labels, generator: (new, new.masked_fill(labels == -100, -100))),
+               masking(change=lambda ids, special, new, labels, generator: (new, torch.where(changed(new, ids), new, labels))),
+               masking(change=lambda ids, special, new, labels, generator: (new, torch.where(labels == -100, -100, ids.roll(-1, 1)))),
+               masking(change=one_more)],
+    "fates": [masking(covered=1.0, swapped=0.0), masking(covered=0.8, swapped=0.2), masking(covered=0.8, swapped=0.0), masking(covered=0.9, swapped=0.1),
+              masking(covered=0.6, swapped=0.2), masking(covered=0.9, swapped=0.05), swaps_in(lambda number, generator: 1),
+              swaps_in(lambda number, generator: FIRST + 70)],
+}
+# What a test lacks that lets such a function through, the most absurd first.
+PROBES: dict[str, Implementation] = {
+    "Your test accepts numbers that have nothing to do with the ids: it never complains, or looks at shapes only. Is there an `assert` that is reached, outside of `try`, "
+    "without parentheses round condition and text?": noise,
+    "Your test accepts an implementation that chooses nothing and changes nothing: count the labels of each row.": nothing,
+}
+# What a test takes for right that rejects every right implementation.
+MISTAKEN: dict[str, Implementation] = {
+    "It accepts an implementation that covers every chosen token: 10 % of them are swapped, and 10 % stay as they are.": WRONG["fates"][0],
+    "It accepts an implementation that never keeps a chosen token: 10 % of them stay as they are.": WRONG["fates"][1],
+    "It accepts an implementation whose labels are read after the change: a label is the id that stood there before.": WRONG["labels"][0],
+    "It accepts an implementation that counts special tokens as well: 15 % of the free ones are to be chosen.": WRONG["share"][3],
+    "It accepts an implementation that rounds an exact half up, and those that round it to the even number are right too: ask about other numbers of free tokens.": half_up,
+}
