@@ -3,7 +3,6 @@
 Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT holds four that keep all
 promises of the card, WRONG those that break one, by kind. A student never sees this.
 """
-import random
 from collections.abc import Callable
 
 import torch
@@ -76,14 +75,10 @@ def unseeded(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def half_up(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-    """Right: rounds a half up, and draws with Python's own generator."""
+    """Right: rounds a half up."""
     refuse(ids, special, seed)
-    drawing, chosen = random.Random(seed), torch.zeros_like(special)
-    for row, free in enumerate((~special).tolist()):
-        places = [place for place, is_free in enumerate(free) if is_free]
-        number = max((15 * len(places) + 50) // 100, min(len(places), 1))
-        chosen[row, drawing.sample(places, number)] = True
-    generator = torch.Generator().manual_seed(seed + 1)
+    generator, n = torch.Generator().manual_seed(seed + 1), (~special).sum(1)
+    chosen = ranked(~special, ((15 * n + 50) // 100).maximum(n.clamp(max=1)), generator)
     return finished(ids, chosen, torch.rand(ids.shape, generator=generator), generator)
 
 

@@ -12,18 +12,15 @@ mask_tokens = exercise("05.mask_tokens", function="mask_tokens", points=8, see=f
 
 def masked(ids, special, order, fate, others, mask_id: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The right answer, place by place, in whole numbers."""
-    new, labels = ids.clone(), torch.full_like(ids, -100)
-    for row in range(len(ids)):
-        free = [place for place in range(ids.shape[1]) if not special[row, place]]
+    new, labels = ids.tolist(), torch.full_like(ids, -100).tolist()
+    for row, (old, kept, ranks, die, swaps) in enumerate(zip(*(one.tolist() for one in (ids, special, order, fate, others)))):
+        free = [place for place in range(len(old)) if not kept[place]]
         number, rest = divmod(15 * len(free), 100)
         number = max(number + (rest > 50 or rest == 50 and number % 2 == 1), min(len(free), 1))
-        for place in sorted(free, key=lambda place: order[row, place].item())[:number]:
-            labels[row, place] = ids[row, place]
-            if fate[row, place] < 8:
-                new[row, place] = mask_id
-            elif fate[row, place] == 8:
-                new[row, place] = others[row, place]
-    return new, labels
+        for place in sorted(free, key=ranks.__getitem__)[:number]:
+            labels[row][place] = old[place]
+            new[row][place] = mask_id if die[place] < 8 else swaps[place] if die[place] == 8 else old[place]
+    return torch.tensor(new), torch.tensor(labels)
 
 
 def drawn(rng, rows: int, places: int, special: int = 0, fates: tuple[int, ...] = tuple(range(10)), mask_id: int = 4) -> tuple:

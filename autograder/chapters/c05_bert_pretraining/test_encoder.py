@@ -12,7 +12,7 @@ BOOK = "05-bert-pretraining"
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 ATTENTION = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
 
-bert_encode = exercise("05.bert_encode", function="bert_encode", points=9, see=f"{BOOK}/exercises", withhold=OURS | LIBRARIES | READY)
+bert_encode = exercise("05.bert_encode", function="bert_encode", points=9, see=f"{BOOK}/size#load-a-real-one", withhold=OURS | LIBRARIES | READY)
 
 
 def normed(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -119,14 +119,14 @@ def test_one_head_looks_to_both_sides(student, rng):
 def test_each_head_has_its_own_columns(student, rng):
     rule = ("Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values, its own softmax, and scores divided by the root of D = C / H. Side by "
             "side again they go through `attention.output.dense`.")
-    for sizes in ((1, 2, 8, 2), (1, 4, 8, 2), (2, 5, 9, 3), (3, 3, 9, 3), (2, 4, 7, 7), (4, 4, 16, 4), (1, 2, 110, 5), (2, whole(rng, 6, 9), 8, 2)):
+    for sizes in ((1, 2, 8, 2), (1, 4, 8, 2), (2, 5, 9, 3), (3, 3, 9, 3), (2, 4, 7, 7), (4, 4, 16, 4), (1, 2, 105, 5), (2, whole(rng, 6, 9), 8, 2)):
         ask(student, drawn(rng, *sizes, 1, thinks=False), rule)
 
 
 @bert_encode.stage("padding", points=1)
 def test_no_token_sees_padding(student, rng):
     rule = ("Some places are padding: no query gives them any weight, in any head, and places still count from the left end of the row. Each text keeps its own mask.")
-    for sizes in ((2, 4, 8, 1), (3, 5, 8, 2), (2, 2, 8, 2), (4, 4, 8, 4), (2, 120, 8, 2), (3, whole(rng, 4, 9), 9, 3)):
+    for sizes in ((2, 4, 8, 1), (4, 4, 8, 4), (2, 120, 8, 2), (3, whole(rng, 4, 9), 9, 3)):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, 1, thinks=False)
         lengths = counts(rng, 1, sizes[1], sizes[0], 1)
         lengths[0], lengths[-1] = sizes[1], 1
@@ -150,7 +150,7 @@ def test_the_feed_forward_uses_the_exact_gelu(student, rng):
 @bert_encode.stage("layers", points=1)
 def test_there_may_be_many_layers_and_other_names(student, rng):
     rule = "Layer after layer, by their numbers 0, 1, 2, ...: as text, 10 comes before 2. Names that the statement does not mention are left aside."
-    for sizes, layers in (((2, 3, 8, 2), 2), ((1, 4, 9, 3), 3), ((2, 3, 8, 2), 12), ((3, 2, 8, 1), 11), ((2, 5, 8, 4), whole(rng, 2, 5))):
+    for sizes, layers in (((2, 3, 8, 2), 2), ((2, 3, 8, 1), 12), ((2, 5, 8, 4), whole(rng, 3, 5))):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, layers)
         mask[0, -1] = False
         more = {"pooler.dense.weight": normal(rng, sizes[2], sizes[2]), "embeddings.position_ids": torch.arange(4)[None]}

@@ -9,7 +9,7 @@ from autograder.checks.protocol import exercise, expect
 BOOK = "05-bert-pretraining"
 KEYS = ("embeddings", "blocks", "pooler", "masked_head", "pair_head")
 
-predict_parameters = exercise("05.predict_parameters", function="predict_parameters", points=6, kind="predict", see=f"{BOOK}/exercises",
+predict_parameters = exercise("05.predict_parameters", function="predict_parameters", points=6, kind="predict", see=f"{BOOK}/size#by-hand",
                               withhold=OURS | LIBRARIES | READY)
 
 
@@ -66,7 +66,7 @@ def test_the_two_heads(student, rng):
     expect(set(came) == set(KEYS)).is_true(cause="The dictionary has the five keys that the statement names, and no other.")
 
 
-repair_head = exercise("05.repair_head", function="masked_head", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/exercises",
+repair_head = exercise("05.repair_head", function="masked_head", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/size#by-hand",
                        withhold=OURS | LIBRARIES)
 
 
@@ -102,8 +102,8 @@ def ask_head(student, x, weights: dict, cause: str) -> None:
 def test_gelu_comes_between_the_matrix_and_the_norm(student, rng):
     rule = ("`words` is the identity here and `bias` is 0, so that the scores are h itself: x goes through the dense matrix with its bias, then GELU, and what GELU gives is normed.")
     eye, zeros = torch.eye(3), torch.zeros(3)
-    by_hand = {"dense.weight": eye, "dense.bias": zeros, "norm.weight": zeros + 1, "norm.bias": zeros, "words": eye, "bias": torch.tensor([0.0, 0.0, 5.0])}
-    ask_head(student, torch.tensor([[-30.0, 0.0, 30.0]]), by_hand, f"{rule} This is the case by hand, with its `bias`.")
+    by_hand = {"dense.weight": eye, "dense.bias": zeros, "norm.weight": zeros + 1, "norm.bias": zeros, "words": eye, "bias": zeros}
+    ask_head(student, torch.tensor([[-30.0, 0.0, 30.0]]), by_hand, f"{rule} This is the case by hand, with a `bias` of 0.")
     for rows, width in ((1, 7), (2, 8), (9, 9), (5, 8), (2, whole(rng, 7, 12)), (120, 10), (2, 110)):
         x, weights = drawn(rng, rows, width, width)
         ask_head(student, x, weights | {"words": torch.eye(width), "bias": torch.zeros(width)}, rule)
