@@ -911,7 +911,7 @@ check(glove_weight)
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Lengths first: `matrix.norm(dim=1, keepdim=True)`, with a small floor so that a zero row stays zero. Then the target, then all scores with one product.
+# Lengths first: `matrix.norm(dim=1, keepdim=True)`, with a floor far below the shortest row, so that a zero row stays zero. Then the target, then all scores with one product.
 # Set the scores of `a`, `b` and `c` to minus infinity and take the `argmax`, which returns the first of equal scores.
 #
 # </details>
