@@ -54,7 +54,7 @@
 # - *Digits.* A float may be off by a hundred-thousandth of itself and a millionth more. Where logarithms are taken or terms cancel it is ten times as much, in exercises 3, 9 and 10, and in 8 a ten-thousandth of itself and as much more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used. What the course's own packages hold of the answers may not be called.
-# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds. Where a statement names no size, a sentence or an axis has at most some hundred entries.
+# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds. Where a statement names no size, an axis has at most 1,000 entries and a tensor at most 20,000.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -126,7 +126,7 @@ def attempt(function, *arguments):
 # - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
 # - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
 #
-# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, at least 1; `window`, from 1 to 1,000, and perhaps longer than a sentence. There are at most some hundred sentences.
+# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, from 1 to 1,000; `window`, from 1 to 1,000, and perhaps longer than a sentence. There are at most 500 sentences, of at most 300 words each.
 # **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. Cells may grow to thousands.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -343,7 +343,7 @@ if scores is not None:
 # The check builds small ones with real code and counts the numbers and the bytes that are really there.
 # It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it.
 #
-# **In**: `vocab_size` $V$ and `dim` $D$, at least 1; `nonzero`, from 0 to $V^2$. **Out**: a dictionary with these three keys (others are not looked at); its values are plain `int`s.
+# **In**: `vocab_size` $V$, from 1 to a million; `dim` $D$, from 1 to 10,000; `nonzero`, from 0 to $V^2$ and at most two billion. **Out**: a dictionary with these three keys (others are not looked at); its values are plain `int`s.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -601,7 +601,7 @@ check(noise_distribution)
 # $-\log\sigma(2) = 0.127$ and $-\log\sigma(1) = 0.313$, together **0.440**.
 # With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 = 2.079$. That is what an untrained model pays.
 #
-# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores of a few hundred, of either sign, also where such a score is the sum of two products of some hundred thousands; a float32 sum is exact enough there.
+# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores up to 500, of either sign, also where such a score is the sum of two products of some hundred thousands; a float32 sum is exact enough there.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a float32 tensor with no axes (shape `()`).
 #
@@ -675,7 +675,7 @@ check(sgns_loss)
 #
 # A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
 #
-# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores may be a few hundred, though not as the sum of much larger products; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
+# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores go up to 500, of either sign, though not as the sum of much larger products; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
 #
 # **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a plain tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #

@@ -24,14 +24,14 @@ def root(counts: Tensor, threshold: float) -> Tensor:
 def exponential(counts: Tensor, threshold: float) -> Tensor:
     """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever the counts are.
 
-    Raises ValueError for what the exercise rules out: counts with more than one axis or without one above 0, a threshold
-    that is not above 0.
+    Also at the limit itself, as a root of rounded numbers may. Raises ValueError for what the exercise rules out: counts with
+    more than one axis or without one above 0, a threshold that is no number or not above 0.
     """
-    if counts.dim() != 1 or not (bool((counts >= 0).all()) and bool((counts > 0).any()) and threshold > 0):
+    if not isinstance(threshold, (int, float)) or counts.dim() != 1 or not (bool((counts >= 0).all()) and bool((counts > 0).any()) and threshold > 0):
         raise ValueError(f"counts (V) of at least 0, one of them above 0, and a threshold above 0 are needed, not {counts} and {threshold}")
     share = counts.double() / counts.double().sum()
     kept = torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0))
-    return torch.where(kept < 1, kept * (1 - 3e-7), kept).float()
+    return torch.where(share > 0.999 * threshold, kept * (1 - 3e-7), kept).float()
 
 
 def without_root(counts: Tensor, threshold: float) -> Tensor:

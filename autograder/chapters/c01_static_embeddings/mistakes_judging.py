@@ -47,7 +47,7 @@ def _(counts, x_max=100.0, alpha=0.75):
     return torch.where((counts > 0) & (counts < x_max), (counts.float() / x_max) ** alpha, 1.0)
 
 
-@mistake(WEIGHT, "changes-the-counts", caught_by="limit", loses=0.6,
+@mistake(WEIGHT, "changes-the-counts", caught_by="limit", loses=1.6,
          misconception="An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts. Make a "
                        "new tensor.")
 def _(counts, x_max=100.0, alpha=0.75):

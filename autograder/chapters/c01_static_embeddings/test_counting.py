@@ -2,6 +2,7 @@
 import scipy.sparse
 import torch
 
+from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
 from autograder.checks.draws import counts, distinct, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
@@ -52,7 +53,7 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
     for length, window in (*((length, window) for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1)),
-                           (30, 26), (5, 999), (150, 120)):
+                           (30, 26), (5, 1000), (150, 149), (300, 2)):
         size = max(31, length + 1)
         sentence = distinct(rng, length, size - 1)
         expect(student.window_counts([sentence], size, window), given=f"{length} words, window {window}").equals(
@@ -62,6 +63,12 @@ def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     for window in (1, 2):
         expect(student.window_counts([[0, 1, 2, 3]], 4, window), given=f"the same sentence with window {window}").equals(
             by_positions([0, 1, 2, 3], 4, window), cause="The same sentence has another table with another window.")
+    for sentence in ([0, 1, 2, 3, 4], [0, 2, 1, 3, 4]):
+        expect(student.window_counts([sentence], 5, 2), given=f"the sentence {sentence}").equals(
+            by_positions(sentence, 5, 2), cause="The same words in another order have another table.")
+    high = [398, 5, 399, 0, 397]
+    expect(student.window_counts([high], 400, 1), given=f"the sentence {high}, 400 words").equals(
+        by_positions(high, 400, 1), cause="Each of some hundred words has a row and a column of its own.")
     expect(student.window_counts([], 3, 2), given="no sentence at all").equals(
         torch.zeros(3, 3), cause="Without any sentence the table should be V by V zeros.")
 
@@ -94,17 +101,20 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
 
 @window_counts.stage("sentences", points=1, after="middle")
 def test_a_window_never_crosses_into_the_next_sentence(student, rng):
-    for size in (8, 9):
-        sentences = [distinct(rng, whole(rng, 3, 6), 8), [], distinct(rng, 1, 8), distinct(rng, 5, 8),
-                     distinct(rng, 6, 8)]
+    drawn = [[distinct(rng, whole(rng, 3, 6), 8), [], distinct(rng, 1, 8), distinct(rng, 5, 8), distinct(rng, 6, 8)] for _ in range(2)]
+    for size, sentences in ((8, drawn[0]), (9, drawn[1]), (4, [[0, 1], [2, 3]]), (4, [[0, 2], [1, 3]])):
         table = expect(student.window_counts(sentences, size, 2)).is_tensor(shape=(size, size), dtype=torch.float32)
-        expect(bool(table.sum() > 0)).is_true(cause="The table of five sentences is empty.")
+        expect(bool(table.sum() > 0)).is_true(cause="The table of several sentences is empty.")
         alone = [expect(student.window_counts([sentence], size, 2)).is_tensor(shape=(size, size), dtype=torch.float32)
                  for sentence in sentences]
         expect(table, "The table of all sentences").equals(
             torch.stack(alone).sum(0),
             cause="The table of several sentences should be the sum of the tables of each alone: no pair across a "
                   "border, none lost.")
+    pair, three = ([expect(student.window_counts([sentence], 3, 1)).is_tensor(shape=(3, 3), dtype=torch.float32)
+                    for sentence in ([0, 1], [1, 2, 0])])
+    expect(student.window_counts([[0, 1]] * 270 + [[1, 2, 0]] * 229, 3, 1), given="499 sentences").equals(
+        270 * pair + 229 * three, cause="There may be some hundred sentences, and each of them counts.")
 
 
 predict_pairs = exercise("01.predict_pairs", function="predict_pairs", points=2, kind="predict",
@@ -123,8 +133,16 @@ def ask_pairs(student, num_words: int, window: int, cause: str) -> None:
         count_pairs(num_words, window), cause=f"Not the number that was counted: {cause}")
 
 
-BOOK = 61_237, 31_358       # a book as one sentence: its pairs do not fit into 32 bits
-BOOKS_PAIRS = 2 * sum(BOOK[0] - distance for distance in range(1, BOOK[1] + 1))
+def pairs_of_a_book(num_words: int, window: int) -> int:
+    """Two for each pair of places at every distance that the window and the book allow."""
+    return 2 * sum(range(num_words - min(window, max(num_words - 1, 0)), num_words))
+
+
+def ask_book(student, num_words: int, window: int) -> None:
+    """Compare one prediction about a long sentence, or a long window, exactly."""
+    expect(student.predict_pairs(num_words, window), given=f"{num_words:,} words, window {window:,}").equals(
+        pairs_of_a_book(num_words, window), cause="The pairs of a book should come out exactly, to the last of ten digits; book and "
+                                                  "window may have 100,000 words.")
 
 
 @predict_pairs.stage("long", points=1)
@@ -136,10 +154,8 @@ def test_a_sentence_longer_than_its_window(student, rng):
                                              "fewer.")
     for num_words, reach in ((words, reach) for words in range(2, 9) for reach in range(1, words)):
         ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have fewer.")
-    expect(student.predict_pairs(100_000, 99_000), given="100,000 words, window 99,000").equals(
-        2 * sum(100_000 - distance for distance in range(1, 99_001)), cause="The window may be as long as a book.")
-    expect(student.predict_pairs(*BOOK), given="61,237 words, window 31,358").equals(
-        BOOKS_PAIRS, cause="The pairs of a book should come out exactly, all ten digits.")
+    for num_words, reach in ((61_237, 31_358), (100_000, 99_997), (14, 1), (104, 1), (1004, 1)):
+        ask_book(student, num_words, reach)
 
 
 @predict_pairs.stage("short", points=1)
@@ -149,6 +165,8 @@ def test_a_sentence_shorter_than_its_window(student, rng):
                                                          "sentence is a context, and there are no more.")
     for num_words, reach in ((words, reach) for words in range(2, 7) for reach in range(words, words + 3)):
         ask_pairs(student, num_words, reach, "in a sentence no longer than the window every other word is a context, and there are no more.")
+    for num_words, reach in ((3, 12), (3, 102), (3, 1002), (99_999, 100_000), (2, 100_000), (1, 100_000), (0, 100_000)):
+        ask_book(student, num_words, reach)
     ask_pairs(student, 1, whole(rng, 8, 12), "a sentence of one word has no pair.")
     ask_pairs(student, 0, whole(rng, 8, 12), "a sentence without words has no pair.")
 
@@ -208,13 +226,23 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     halves = large.clone()
     halves[1, 1:] = 0.5
     scarce = preferring(rng, 3) / 5000          # what is above 0 is at least 0.001
+    widest = torch.full((2, 2), 0.001)
+    widest[1, 1] = 4e9                          # the largest score that two by two cells can have, 27.6
+    first = preferring(rng, 4)
+    first[0, 1:3] = torch.tensor([7.0, 11.0])
     for table, cause in (
             (preferring(rng, whole(rng, 3, 6)),
              "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
             (large, "The rare pairs of a large text should score the same logarithm: their P(w) P(c) is far below 1e-6, so that "
                     "a floor or a small number added there changes the score."),
             (halves, "Counts may be fractions: one half is a count like any other, also beside counts of millions."),
-            (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is.")):
+            (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is."),
+            (widest, "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut."),
+            (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
+            (inner_exchanged(first), "Other counts have other scores, also where the sum of the table and its corners are the same."),
+            (counts(rng, 1, 9, LONG, 3).float(), "Every row takes part in the sums of the columns, in a table of many rows too."),
+            (counts(rng, 1, 9, 3, LONG).float(), "Every column takes part in the sums of the rows, in a table of many columns too."),
+            ((torch.eye(140) + 1) * 2e9, "Many cells of billions each should score the same logarithm: no product may become infinite.")):
         above = information(table) > 0.01
         expect(ask_ppmi(student, table)[above], "The score of the pairs above chance").close(
             information(table)[above].float(), **LOG, cause=cause)
@@ -261,7 +289,8 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
             expect(student.ppmi(table.to(dtype)), given=f"counts of dtype {dtype}").close(
                 floats, **LOG, cause="Integer counts, and counts in double precision, should give the same float32 scores "
                                      "as the same counts as floats.")
-        for dtype, times in ((torch.int64, 100_000), (torch.int32, 100_000), (torch.int64, 50_000_000)):
+        for dtype, times in ((torch.int64, 100_000), (torch.int32, 100_000), (torch.int32, 20_000_000),
+                             (torch.int64, 50_000_000)):
             expect(student.ppmi(table.to(dtype) * times), given=f"counts {times:,} times as large, of dtype {dtype}").close(
                 floats, **LOG, cause="Integer counts of millions or billions should give the same scores: a product of two sums "
                                      "does not fit into 32 or 64 bits, so make floats of the counts before you multiply.")
@@ -272,13 +301,14 @@ predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3,
 
 
 LARGE = 40_001, 301, 1_012_345_679       # every answer but the first is more than 32 bits can count
+LARGEST = 1_000_000, 10_000, 2_000_000_000
 
 
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:
     """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest there is, a large one."""
     vocab_size = whole(rng, 20, 60)
     return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (7, 3, 49), (7, 2, 21),
-            (9, 2, 21), (1, 1, 0), LARGE]
+            (9, 2, 21), (3, 7, 2), (6, 6, 6), (1, 1, 0), (1, 1, 1), LARGE, LARGEST]
 
 
 def sized(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -312,7 +342,7 @@ def test_the_bytes_of_a_dense_table(student, rng):
 def test_the_bytes_of_a_sparse_table(student, rng):
     for case in sizes(rng):
         vocab_size, _, nonzero = case
-        if case == LARGE:
+        if case in (LARGE, LARGEST):
             counted = sum(array.nbytes for array in (sized(nonzero), sized(nonzero, dtype=torch.int32),
                                                      sized(vocab_size + 1, dtype=torch.int32)))
         else:

@@ -2,6 +2,7 @@
 import torch
 
 from autograder.chapters.c01_static_embeddings.keep_candidates import ACCEPTED, MISTAKEN, PROBES, RIGHT, WRONG
+from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
 from autograder.checks.draws import counts, uniform, whole
 from autograder.checks.protocol import exercise, expect, expect_catches
 
@@ -24,6 +25,7 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
     number, threshold = frequent_words(rng)
     rule = "A word above the threshold should be kept with probability sqrt(t / f), f its count divided by the sum of all."
     large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
+    alike = torch.tensor([5, 3, 8, 2, 7])
     tiny, billions = torch.tensor([60_000_000, 2, 40]), torch.tensor([2_000_000_000, 90_000, 1_900_000_000])
     for given, t, cause in (
             (number, threshold, rule), (number.double(), threshold / 2, rule), (number[:1], 0.25, rule),
@@ -37,7 +39,9 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             (torch.tensor([7, 7, 2, 7]), 0.05, f"{rule} Words with equal counts all take part in the sum."),
             (torch.tensor([0.2, 0.4, 0.1, 0.2]), 0.05, f"{rule} Counts that are all below 1 are no shares yet: their sum is not 1."),
             (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.05, rule), (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.02, rule),
-            (torch.arange(200, 330), 1e-3, rule),
+            (torch.arange(200, 200 + LONG), 1e-4, f"{rule} There may be many words."),
+            (alike, 0.03, rule), (inner_exchanged(alike), 0.03, f"{rule} Other counts have other answers, also where their sum, the first "
+                                                               "and the last are the same."),
             (tiny, 1e-8, f"{rule} A share may be as small as one in a hundred millions, and so may t: a floor or a small number added "
                          "to the share changes the answer.")):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
@@ -56,8 +60,9 @@ def test_a_rare_word_is_always_kept(student, rng):
         expect(bool((keep[:3] < 0.5).all())).is_true(cause="The frequent words should not be kept always.")
     expect(student.keep_probability(torch.tensor([3, 1]), 0.75), given="counts 3 and 1, t = 0.75").equals(
         torch.ones(2), cause="A word whose share is exactly the threshold should be kept always.")
-    expect(student.keep_probability(torch.tensor([9]), 1.5), given="one word, t = 1.5").equals(
-        torch.ones(1), cause="With a threshold above every share each word should be kept always.")
+    for number, t in ((torch.tensor([9]), 1.5), (torch.ones(1), 1.5), (torch.ones(3), 1e6)):
+        expect(student.keep_probability(number, t), given=f"counts {number.tolist()}, t = {t:g}").equals(
+            torch.ones(len(number)), cause="With a threshold above every share each word should be kept always.")
 
 
 @keep_probability.stage("unseen", points=1)
@@ -124,6 +129,10 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
                                                 "*after* they are raised to the power.")
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
             cause="A word with a larger count should be drawn more often.")
+    noise = expect(student.noise_distribution(torch.tensor([5, 0, 3]), 0.01)).is_tensor(shape=(3,), dtype=torch.float32)
+    expect(noise[1], "The probability of a word with count 0", "power 0.01").close(
+        torch.tensor(0.0), cause="A word with count 0 should never be drawn, whatever the power is: a small number in its place weighs a "
+                                 "lot when the power is small.")
     for number in range(3, 60, 4):
         for falling in (torch.arange(number, -1, -1), torch.arange(number + 1)):      # rounding leaves a rest in most of them
             noise = expect(student.noise_distribution(falling)).is_tensor(shape=(number + 1,), dtype=torch.float32)
@@ -142,8 +151,11 @@ def test_the_default_power_is_three_quarters(student, rng):
     number = counts(rng, 1, 900, whole(rng, 4, 8))
     rule = "Without a second argument the chance of a word should grow with its count to the power 0.75."
     large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
+    alike = torch.tensor([5, 3, 8, 2, 7])
     for given, cause in (
-            (number, rule), (number[:1], rule), (number.double()[:3], rule), (torch.arange(1, 131), rule),
+            (number, rule), (number[:1], rule), (number.double()[:3], rule),
+            (torch.arange(1, 1 + LONG), f"{rule} There may be many words."), (alike, rule),
+            (inner_exchanged(alike), f"{rule} Other counts have other chances, also where their sum, the first and the last are the same."),
             (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers, or with a "
                                                          "floor at 1, they give other chances."),
             (large, f"{rule} Here counts and their sum need more than 32 bits."),
@@ -164,10 +176,15 @@ def test_the_power_can_be_chosen(student, rng):
     noise = expect(student.noise_distribution(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
     expect(noise / noise.sum(), "Your answer, divided by its sum,", given="no power, after calls with one").equals(
         bent(number, 0.75), cause="Without the argument the power is 0.75 again, whatever the calls before were given.")
-    large = torch.tensor([5_000_000_000, 4_000_000_000, 7])
-    noise = expect(student.noise_distribution(large, 2)).is_tensor(shape=(3,), dtype=torch.float32)
-    expect(noise / noise.sum(), "Your answer, divided by its sum,", given="counts of billions, power 2, an int").equals(
-        bent(large, 2), cause="The square of a count may need more than 64 bits: make floats of the counts before you raise them.")
-    floats = number.float()
-    expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
-        bent(floats, 1.0), rtol=1e-5, atol=1e-7, cause="The counts should be raised to the argument `power`, which is 1 here.")
+    for large in (torch.tensor([5_000_000_000, 4_000_000_000, 7]), torch.tensor([2_000_000_000, 60_000, 1_900_000_000], dtype=torch.int32)):
+        noise = expect(student.noise_distribution(large, 2)).is_tensor(shape=(3,), dtype=torch.float32)
+        expect(noise / noise.sum(), "Your answer, divided by its sum,", given="counts of billions, power 2, an int").equals(
+            bent(large, 2), cause="The square of a count may need more than 64 bits: make floats of the counts before you raise them.")
+    for floats in (number.float(), torch.tensor([0.25, 0.5, 0.25])):       # the second is its own answer
+        expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
+            bent(floats, 1.0), rtol=1e-5, atol=1e-7, cause="The counts should be raised to the argument `power`, which is 1 here.")
+    for few, power in ((torch.tensor([0.001, 0.002]), 2), (torch.tensor([0.001, 0.0, 0.003], dtype=torch.float64), 2.0)):
+        noise = expect(student.noise_distribution(few, power)).is_tensor(shape=tuple(few.shape), dtype=torch.float32)
+        expect(noise.sum(), "The sum of the probabilities", f"counts {few.tolist()}, power 2").close(
+            torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1 where the counts are small too: nothing is added to the "
+                                                "sum by which you divide, or put under it.")

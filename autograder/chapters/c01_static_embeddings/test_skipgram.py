@@ -2,6 +2,7 @@
 import torch
 from torch.nn.functional import softplus
 
+from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
 from autograder.checks.draws import distinct, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
@@ -10,6 +11,8 @@ SKIPGRAM = ["reference_impl.embeddings.skipgram"]
 
 sgns_loss = exercise("01.sgns_loss", function="sgns_loss", points=5, see=f"{PAGE}#one-step-by-hand", withhold=SKIPGRAM)
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
+ALIKE = torch.tensor([[0.5, -1.0, 0.8, 0.3, -0.2]]), torch.tensor([[1.0, 0.5, -0.75, 0.25, 2.0]])
+OTHERS = "Other vectors have other scores, also where their sum, the first and the last number are the same."
 
 
 def true_loss(center: torch.Tensor, context: torch.Tensor, negatives: torch.Tensor) -> torch.Tensor:
@@ -27,7 +30,7 @@ def ask_loss(student, parts: tuple, cause: str) -> None:
 
 @sgns_loss.stage("untrained", points=0.5)
 def test_zero_vectors_cost_log_two_for_each_score(student, rng):
-    for negatives, dim in ((1, 1), (1, whole(rng, 2, 6)), (whole(rng, 3, 7), whole(rng, 2, 6))):
+    for negatives, dim in ((1, 1), (1, whole(rng, 2, 6)), (whole(rng, 3, 7), whole(rng, 2, 6)), (LONG, 2)):
         zeros = torch.zeros(1, dim)
         ask_loss(student, (zeros, zeros, torch.zeros(1, negatives, dim)),
                  "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair they are summed.")
@@ -41,30 +44,41 @@ def of_length_two(rng: torch.Generator, dim: int) -> torch.Tensor:
 
 @sgns_loss.stage("true-context", points=1)
 def test_a_true_context_should_score_high(student, rng):
-    for dim in (1, whole(rng, 3, 6)):
+    for dim in (1, whole(rng, 3, 6), LONG):
         center, nothing = of_length_two(rng, dim), torch.zeros(1, 1, dim)
         for context in (center * 1.5, center * -0.5):
             ask_loss(student, (center, context, nothing), "The true context should cost -log sigmoid(v . u), with this "
                                                           "sign: the higher the score, the lower the loss.")
     parts = torch.tensor([[12 / 7]]), torch.tensor([[-23 / 9]]), torch.zeros(1, 1, 1)     # half precision errs by 0.0004
     ask_loss(student, parts, "The true context should cost -log sigmoid(v . u), to float32's digits.")
+    for context in (ALIKE[1], inner_exchanged(ALIKE[1])):
+        ask_loss(student, (ALIKE[0], context, torch.zeros(1, 1, 5)), f"The true context should cost -log sigmoid(v . u). {OTHERS}")
 
 
 @sgns_loss.stage("negatives", points=1)
 def test_every_negative_should_score_low(student, rng):
-    for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6)), (130, 2)):
+    for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6)), (LONG, 2)):
         center, nothing, share = of_length_two(rng, dim), torch.zeros(1, dim), uniform(rng, 0.3, 1.5, 1, number, 1)
         share[0, 0] = 1.5
         negatives = center * share
         for one in (center, -center):
             ask_loss(student, (one, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
                                                             "inside, the centre v, and the sum over K.")
+    for negatives in (ALIKE[1], inner_exchanged(ALIKE[1])):
+        ask_loss(student, (ALIKE[0], torch.zeros(1, 5), negatives[None]), f"Each negative should cost -log sigmoid(-(v . n)). {OTHERS}")
 
 
 def batches(rng: torch.Generator) -> list[tuple]:
     """Batches of several pairs: B equal to K and D, and B, K and D all different."""
     return [(normal(rng, b, d), normal(rng, b, d), normal(rng, b, k, d)) for b, k, d in (
-        (2, 2, 2), (whole(rng, 5, 6), whole(rng, 3, 4), whole(rng, 7, 8)), (3, 1, 1))]
+        (2, 2, 2), (whole(rng, 5, 6), whole(rng, 3, 4), whole(rng, 7, 8)), (3, 5, 2), (3, 1, 1))]
+
+
+def many(parts: tuple) -> tuple[tuple, torch.Tensor]:
+    """LONG pairs, each one of the few of a batch, and which: the first comes 500 times, then the others in turn."""
+    few = len(parts[0])
+    which = torch.tensor([0] * 500 + [1 + place % (few - 1) for place in range(LONG - 500)])
+    return tuple(part[which] for part in parts), which
 
 
 @sgns_loss.stage("every-pair", points=0.5, after="true-context", at_most=0.5)
@@ -92,6 +106,9 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
         expect(student.sgns_loss(*parts), "Your loss of a batch").close(
             torch.stack(losses).mean(), **LOSS, cause="The loss of a batch should be the mean of the losses of its pairs, "
                                                       "one by one.")
+    together, which = many(parts)
+    expect(student.sgns_loss(*together), "Your loss of a batch", f"{LONG} pairs").close(
+        torch.stack(losses)[which].mean(), **LOSS, cause="The loss of a large batch should be the mean of the losses of its pairs too.")
 
 
 ONE_STEP = ("At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
@@ -107,16 +124,16 @@ LARGE = {True: {True: "A large score of the wrong sign should cost as much as it
 
 @sgns_loss.stage("large-scores", points=1)
 def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
-    for score in (20, 95, 300, whole(rng, 150, 400)):
+    for score in (20, 95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.0]])
         for context, negative, wrong in ((-score, 0.0, True), (score, 0.0, False), (0.0, score, True), (0.0, -score, False)):
             parts = center, torch.tensor([[context, 0.0]]), torch.tensor([[[negative, 0.0]]])
             loss = expect(student.sgns_loss(*parts), "Your loss").is_tensor(shape=(), dtype=torch.float32)
             less = bool(loss < true_loss(*parts))
             expect(loss, "Your loss").close(true_loss(*parts).float(), **LOSS, cause=LARGE[wrong][less] if loss.isfinite() else ONE_STEP)
-    center = torch.tensor([[400.0, 400.0]])
-    for last in (399.25, 400.75):                # products of 160,000, scores of 300 and -300
-        parts = center, torch.tensor([[400.0, -last]]), torch.zeros(1, 1, 2)
+    for factor, first, last in ((400.0, 400.0, 399.25), (400.0, 400.0, 400.75),     # products of 160,000, scores of 300 and -300
+                                (1.0, 300_000.0, 300_200.0), (1.0, 300_200.0, 300_000.0)):
+        parts = torch.full((1, 2), factor), torch.tensor([[first, -last]]), torch.zeros(1, 1, 2)
         ask_loss(student, parts, "A score of 300 may be the sum of much larger products; half precision ends at 65,504.")
 
 
@@ -148,9 +165,10 @@ def ask_gradient(student, which: int, parts: tuple, cause: str) -> None:
 def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
     """Batches of one pair: D and K 1, drawn, and many negatives. zero: which part is all zeros."""
     found = []
-    for number, dim in ((1, 1), (1, 3), (whole(rng, 2, 5), whole(rng, 4, 6)), (130, 2)):
-        parts = {"center": normal(rng, 1, dim) + 0.5, "context": normal(rng, 1, dim) + 0.5,
-                 "negatives": normal(rng, 1, number, dim)}
+    for number, dim in ((1, 1), (1, 3), (whole(rng, 2, 5), whole(rng, 4, 6)), (1, LONG), (LONG, 2)):
+        size = min(1.0, 2 / dim**0.5)              # scores of about 1 in long vectors too
+        parts = {"center": size * (normal(rng, 1, dim) + 0.5), "context": size * (normal(rng, 1, dim) + 0.5),
+                 "negatives": size * normal(rng, 1, number, dim)}
         found.append(tuple(torch.zeros_like(part) if name == zero else part for name, part in parts.items()))
     return found
 
@@ -160,6 +178,10 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
                                  "came: no other factor, no step taken before.")
+    for context in (ALIKE[1], inner_exchanged(ALIKE[1])):
+        ask_gradient(student, 1, (ALIKE[0], context, torch.zeros(1, 1, 5)), OTHERS)
+    nothing = torch.zeros(1, 2)
+    ask_gradient(student, 1, (nothing, torch.tensor([[1.0, 2.0]]), nothing[None]), "A centre of zeros gives the context the gradient zero.")
     for score in (7.0, 9.0, 12.0, -12.0):
         parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
         ask_gradient(student, 1, parts, "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12 one of nearly 0, a score of -12 one "
@@ -171,6 +193,10 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 2, parts, "The gradient of each negative should be sigmoid(v . n) times the centre v, "
                                         "without any minus.")
+    for negatives in (ALIKE[1], inner_exchanged(ALIKE[1])):
+        ask_gradient(student, 2, (ALIKE[0], torch.zeros(1, 5), negatives[None]), OTHERS)
+    nothing = torch.zeros(1, 2)
+    ask_gradient(student, 2, (nothing, nothing, torch.tensor([[[1.0, 2.0]]])), "A centre of zeros gives the negatives the gradient zero.")
     for score in (-7.0, -8.0):
         small = torch.tensor([[1.0, -0.5]]), torch.zeros(1, 2), torch.tensor([[[score, 0.0]]])
         ask_gradient(student, 2, small, "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or 0.0003 times "
@@ -231,11 +257,16 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
                 alone / len(alone), rtol=1e-4, atol=1e-6,
                 cause="The loss is a mean over the pairs of the batch, so every gradient should be that of the pair alone "
                       "divided by their number.")
+    large, which = many(parts)
+    for name, together, (_, _, alone) in zip(NAMES, gradients(student, large), together_and_alone(student, parts)):
+        expect(together, f"`{name}`", f"{LONG} pairs").close(
+            alone[which] / LONG, rtol=1e-4, atol=1e-7, cause="In a large batch too, every gradient should be that of the pair alone divided "
+                                                             "by the number of all pairs.")
 
 
 @sgns_gradients.stage("large-scores", points=0.5)
 def test_large_scores_give_finite_gradients(student, rng):
-    for score in (95, 300, whole(rng, 150, 400)):
+    for score in (95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.5]])
         for context, negative in ((-score, score), (score, -score)):
             parts = center, torch.tensor([[float(context), 0.0]]), torch.tensor([[[float(negative), 0.0]]])
@@ -298,11 +329,23 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
         ask(rows, f"{rule}, row by row: each row has its own number, also where there are as many rows as dimensions.", dim=len(rows))
     ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
     ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
-    tables, contexts = [normal(rng, 5, 3) for _ in range(3)], [torch.tensor([[0, 1], [2, -1]]), torch.tensor([[3, 4], [1, -1]])]
-    for inward, outward, padded in ((0, 1, 0), (0, 1, 1), (0, 2, 1), (2, 1, 1)):
+    tables = [normal(rng, 5, 3) for _ in range(3)]
+    tables += map(inner_exchanged, tables[:2])
+    contexts = [torch.tensor(rows) for rows in ([[0, 1], [2, -1]], [[3, 4], [1, -1]], [[0, 1], [2, 3]], [[0, 2], [1, 3]])]
+    for inward, outward, padded in ((0, 1, 0), (3, 1, 0), (0, 4, 0), (0, 1, 1), (0, 2, 1), (2, 1, 1), (0, 1, 2), (0, 1, 3)):
         right = torch.stack([tables[inward][row[row >= 0]].mean(0) for row in contexts[padded]]) @ tables[outward].T
         expect(student.cbow_scores(tables[inward], tables[outward], contexts[padded])).close(
             right, rtol=1e-4, atol=1e-5, cause="Other vectors or other contexts have other scores: nothing is kept from the call before.")
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
     ask_cbow(student, rng, [[*pair, -1, 0, -1, words - 1]], 6, words, f"{rule}. Empty slots may stand between words.")
-    ask_cbow(student, rng, [[place % words for place in range(130)], [0]], 200, words, f"{rule}. There may be many.")
+    ask_cbow(student, rng, [[place % words for place in range(LONG - 1)], [0]], LONG, words, f"{rule}. There may be many.")
+    ask_cbow(student, rng, [[place % words, 0][:1 + place % 2] for place in range(LONG)], 2, words, f"{rule}. There may be many rows.", dim=2)
+    ask_cbow(student, rng, [[0, LONG - 1], [200, 999 - 200]], 3, LONG, "Word numbers go up to V - 1, and V may be large.", dim=2)
+    ask_cbow(student, rng, [[0, 2], [1]], 3, 3, f"{rule}. Vectors may be long.", dim=LONG)
+    for size in (3, 4):
+        ask_cbow(student, rng, [[0, 2], [1]], 3, size, "The average is compared with every output vector, also where there are as many of "
+                                                       "them as dimensions.", dim=size)
+    square, each = normal(rng, 3, 3), torch.arange(3)[:, None]
+    for inward, outward in ((square, torch.eye(3)), (torch.eye(3), square)):
+        expect(student.cbow_scores(inward, outward, each), given="vectors that are the rows of an identity matrix").close(
+            inward @ outward.T, rtol=1e-4, atol=1e-5, cause="One word in each row is its own average.")
