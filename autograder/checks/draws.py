@@ -11,6 +11,22 @@ def one_changed(first: tuple, second: tuple) -> list[tuple]:
     return [first, *(first[:place] + (other,) + first[place + 1:] for place, other in enumerate(second))]
 
 
+def look_alikes(arguments: tuple) -> list[tuple]:
+    """The arguments, and for each tensor those in which two of its inner numbers have changed places: who keeps answers by
+    shape, sum, first and last number is wrong. Floats are rounded to 64ths, so that sums are the same in any order."""
+    first = tuple((64 * one).round() / 64 if type(one) is Tensor and one.is_floating_point() else one for one in arguments)
+    asked = [first]
+    for place, one in enumerate(first):
+        flat = one.flatten() if type(one) is Tensor else torch.empty(0)
+        pair = next(((low, high) for low in range(1, len(flat) - 1) for high in range(len(flat) - 2, low, -1) if flat[low] != flat[high]), None)
+        if pair:
+            low, high = pair
+            other = flat.clone()
+            other[low], other[high] = flat[high], flat[low]
+            asked.append(first[:place] + (other.reshape(one.shape),) + first[place + 1:])
+    return asked
+
+
 def whole(rng: torch.Generator, low: int, high: int) -> int:
     """A whole number from `low` to `high`, both included."""
     return int(torch.randint(low, high + 1, (), generator=rng))

@@ -72,7 +72,7 @@ def ask_block(student, x, cause: str, *parts) -> None:
     expect(student.block(x, *parts), given=given).close(right_block(x, *parts), **close, cause=cause)
 
 
-SIZES = ((1, 1, 1), (2, 3, 4), (1, 5, 2), (3, 1, 2), (3, 3, 3), (2, 4, 1), (1, 130, 2), (1, 2, 130))
+SIZES = ((1, 1, 1), (2, 3, 4), (1, 5, 2), (3, 1, 2), (3, 3, 3), (2, 4, 1), (1, 600, 2), (1, 2, 600), (600, 1, 2))
 
 
 @block.stage("residual", points=1)
@@ -81,6 +81,7 @@ def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
             "sublayer is never normed, and the sum is not either.")
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(student, 3 * normal(rng, *size) + 1, rule, constant(0.5), constant(-2.0), norm_1, norm_2)
+    ask_block(student, normal(rng, 2, 3, 4), f"{rule} Both constants are 0 here: a new tensor with the numbers of x.", constant(0.0), constant(0.0), norm_1, norm_2)
 
 
 @block.stage("fed", points=1)
@@ -89,6 +90,9 @@ def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
             "two norms, for the whole batch at once.")
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(student, normal(rng, *size) + 0.5, rule, attend, constant(0.0), norm_1, norm_2)
+    for norm in (constant(0.0), constant(1.0), lambda x: x.clone()):
+        ask_block(student, normal(rng, 2, 3, 4), f"{rule} A norm may give zeros, or what it was fed: attention is asked all the same.", attend, constant(0.0), norm, norm_2)
+    ask_block(student, torch.zeros(1, 2, 3), rule, attend, constant(0.0), norm_1, norm_2)
 
 
 @block.stage("both", points=1.5)
@@ -98,7 +102,10 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
         x = normal(rng, *size) + 0.5
         ask_block(student, x, rule, constant(0.0), think, norm_1, norm_2)
         ask_block(student, x, rule, attend, think, norm_1, norm_2)
-    for scale in (0.01, 100.0, 1e5):
+    for norm in (constant(0.0), constant(1.0), lambda x: x.clone()):
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm)
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm, norm_2)
+    for scale in (0.01, 100.0, 2e4):
         ask_block(student, scale * normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm_2)
     parts = (normal(rng, 1, 3, 2), attend, think, norm_1, norm_2), (normal(rng, 1, 3, 2), attend_otherwise, think_otherwise, norm_2, norm_1)
     for one in one_changed(*parts):
@@ -121,12 +128,16 @@ def ask_with_views(student, x) -> None:
 
 @block.stage("once", points=0.5, after="both")
 def test_each_part_is_asked_once(student, rng):
-    for size in ((2, 3, 4), (3, 1, 2)):
-        parts = [Watched(one, calls=20) for one in (attend, think, norm_1, norm_2)]
+    for size, first, second in ((((2, 3, 4), norm_1, norm_2), ((3, 1, 2), norm_1, norm_2), ((1, 1, 1), norm_1, norm_2), ((600, 1, 2), norm_1, norm_2),
+                                 ((1, 600, 2), norm_1, norm_2), ((1, 2, 600), norm_1, norm_2), ((2, 3, 2), constant(0.0), norm_2),
+                                 ((2, 3, 2), norm_1, constant(0.0)))):
+        parts = [Watched(one, calls=20) for one in (attend, think, first, second)]
         x = normal(rng, *size)
-        expect(student.block(x, *parts)).close(right_block(x, attend, think, norm_1, norm_2), **CLOSE, cause="The result should be as before.")
+        expect(student.block(x, *parts)).close(right_block(x, attend, think, first, second), **CLOSE, cause="The result should be as before.")
         for name, one in zip(("attend", "think", "norm_1", "norm_2"), parts):
             expect(one.calls == 1).is_true(cause=f"`{name}` is to be called once, with the whole batch: keep what it gave under a name.")
+            given = [one.asked[0][0].shape] if one.asked[0] and type(one.asked[0][0]) is torch.Tensor else []
+            expect(given in ([], [x.shape])).is_true(cause=f"`{name}` is to be fed the whole batch in its shape, (B, T, C).")
 
 
 short_answer("04.which_family", points=4, see=f"{BOOK}/families#three-masks", rubric={

@@ -4,6 +4,7 @@ from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"
+LARGEST = 299_999       # odd, so that no factor of two hides what a float has lost
 KEYS = ("parameters", "operations", "score_bytes")
 
 predict_block = exercise("04.predict_block", function="predict_block", points=5, kind="predict", see=f"{PAGE}#what-it-costs", withhold=LAYERS | COUNTERS)
@@ -14,10 +15,10 @@ def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
     shapes = [(hidden, hidden)] * 4 + [(inner, hidden), (hidden, inner)]                          # q, k, v, o; up and down
     biases = [rows for rows, _ in shapes]
     products = [(tokens, columns, rows) for rows, columns in shapes]                              # (n, k) times (k, m)
-    products += [(tokens, hidden // heads, tokens), (tokens, tokens, hidden // heads)] * heads    # scores, and means of the values
+    in_each = [(tokens, hidden // heads, tokens), (tokens, tokens, hidden // heads)]              # scores, and means of the values
     return {"parameters": sum(rows * columns for rows, columns in shapes) + sum(biases) + 2 * (hidden + hidden),
-            "operations": sum(2 * n * k * m for n, k, m in products),
-            "score_bytes": sum(4 for _ in range(heads)) * tokens * tokens}
+            "operations": sum(2 * n * k * m for n, k, m in products) + heads * sum(2 * n * k * m for n, k, m in in_each),
+            "score_bytes": heads * tokens * tokens * 4}
 
 
 def sizes(rng) -> list[tuple[int, int, int, int]]:
@@ -25,9 +26,11 @@ def sizes(rng) -> list[tuple[int, int, int, int]]:
     heads, width = whole(rng, 2, 9), whole(rng, 2, 40)
     free = (whole(rng, 3, 900), heads * width, heads, whole(rng, 3, 3000))
     base = (10, 12, 3, 20)
-    one_other = [(11, 12, 3, 20), (10, 24, 3, 20), (10, 12, 4, 20), (10, 12, 3, 21)]
+    one_other = [(11, 12, 3, 20), (10, 24, 3, 20), (10, 12, 4, 20), (10, 12, 3, 21), (20, 12, 3, 10), (12, 10, 2, 20), (10, 20, 2, 12)]
+    top = [(LARGEST, LARGEST, LARGEST, LARGEST), (LARGEST, LARGEST - 2, 1, LARGEST - 4), (LARGEST - whole(rng, 0, 99), 3, 3, 1), (1, LARGEST, 1, 1),
+           (3, 2, 1, LARGEST), (5, LARGEST - 1, 2, whole(rng, 200_000, LARGEST))]
     return [(3, 4, 2, 8), (1, 1, 1, 1), (1, 8, 8, 2), (7, 5, 1, 3), (512, 768, 12, 3072), (128, 384, 12, 1536), free, base, *one_other,
-            (2048, 4096, 32, 11_008), (100_003, 8192, 64, 28_671)]
+            (2048, 4096, 32, 11_008), (100_003, 8192, 64, 28_671), *top]
 
 
 def ask(student, key: str, case: tuple, cause: str) -> None:

@@ -4,7 +4,7 @@ import math
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
-from autograder.checks.draws import normal, one_changed, whole
+from autograder.checks.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/heads"
@@ -18,9 +18,10 @@ def mixed(x, w_q, w_k, w_v, w_o, num_heads: int) -> torch.Tensor:
     """The right answer in float64, head by head."""
     x, w_q, w_k, w_v, w_o = (one.double() for one in (x, w_q, w_k, w_v, w_o))
     width, out = x.shape[2] // num_heads, torch.zeros_like(x)
+    queries, keys, values = (torch.einsum("btc,dc->btd", x, weight) for weight in (w_q, w_k, w_v))
     for head in range(num_heads):
         own = slice(head * width, (head + 1) * width)
-        q, k, v = (torch.einsum("btc,dc->btd", x, weight[own]) for weight in (w_q, w_k, w_v))
+        q, k, v = queries[..., own], keys[..., own], values[..., own]
         scores = torch.einsum("btd,bsd->bts", q, k) / math.sqrt(width)
         powers = (scores - scores.amax(2, keepdim=True)).exp()
         out[..., own] = torch.einsum("bts,bsd->btd", powers / powers.sum(2, keepdim=True), v)
@@ -80,14 +81,18 @@ def test_the_last_matrix_mixes_the_heads(student, rng):
         ask(student, drawn(rng, *sizes), rule)
     for parts in one_changed(drawn(rng, 2, 3, 6, 2), drawn(rng, 2, 3, 6, 3)):
         ask(student, parts, f"{rule} {SPLIT}")
+    for parts in look_alikes(drawn(rng, 2, 3, 4, 2)):
+        ask(student, parts, f"{rule} What a call returns depends on all numbers, and on the place of each.")
 
 
 @multi_head.stage("sizes", points=1)
 def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
-    rule = "Any size may be 1, or more than a hundred; there may be as many heads as columns."
+    rule = "Any size may be 1, or hundreds; there may be as many heads as columns."
     for sizes in ((1, 1, 1, 1), (2, 3, 1, 1), (1, 1, 4, 2), (3, 1, 6, 3), (1, 4, 6, 2), (2, 3, 5, 5), (2, 3, 2, 2), (1, 5, 4, 4), (2, 2, 2, 2), (2, 2, 2, 1),
-                  (1, 130, 4, 2), (130, 2, 4, 2), (1, 2, 130, 5), (1, 2, 105, 105), (2, 3, whole(rng, 2, 5) * 6, 6)):
+                  (3, 3, 3, 3), (1, 300, 2, 1), (600, 2, 4, 2), (1, 2, 600, 3), (1, 2, 300, 300), (2, 3, whole(rng, 2, 5) * 6, 6)):
         ask(student, drawn(rng, *sizes), rule)
+    for sizes, num_heads in (((1, 1, 2), 1), ((3, 1, 4), 2)):
+        ask(student, (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads), "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.")
     two = torch.tensor([[2.0, 1.0], [-1.0, 2.0]])
     ask(student, (10 * torch.tensor([[[3.0, 1.0], [-2.0, 1.0], [3.0, 2.0]]]), two, torch.eye(2), two.T.contiguous(), two, 2),
         "The scores may be several hundred, and the weights are right all the same: take the largest score of a row away, or use softmax.")

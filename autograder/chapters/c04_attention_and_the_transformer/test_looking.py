@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
-from autograder.checks.draws import normal, one_changed, uniform, whole
+from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 from autograder.checks.slips import note
 
@@ -27,9 +27,9 @@ def attended(q, k, v, mask=None) -> torch.Tensor:
     return torch.einsum("bhts,bhsd->bhtd", powers / powers.sum(-1, keepdim=True).clamp(min=1e-300), v.double())
 
 
-def ask(student, parts: tuple, cause: str, rtol: float = CLOSE["rtol"], atol: float = CLOSE["atol"]) -> None:
-    """Compare one answer; parts: q, k, v and the mask. atol: where the values are of size 1."""
-    (q, k), size = parts[:2], max(1.0, float(parts[2].abs().max()))
+def ask(student, parts: tuple, cause: str, rtol: float = CLOSE["rtol"], atol: float = CLOSE["atol"], size: float = 0.0) -> None:
+    """Compare one answer; parts: q, k, v and the mask. atol: where the values are of size 1. size: what the largest weighted value has, if known."""
+    (q, k), size = parts[:2], size or max(1.0, float(parts[2].abs().max()))
     given = "B = {}, H = {}, T = {}, D = {}, S = {}, {}".format(*q.shape, k.shape[2], "no mask" if parts[3] is None else "a mask")
     asked = expect(student.attention(*parts), given=given)
     asked.close(attended(*parts).to(q.dtype), rtol=rtol, atol=atol * size, cause=cause)
@@ -99,6 +99,9 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
         ask(student, drawn(rng, *sizes), rule)
     for parts in one_changed(drawn(rng, 2, 3, 4, 5, 2), drawn(rng, 2, 3, 4, 5, 2)):
         ask(student, parts, rule)
+    three = torch.rand(2, 1, 3, 5, generator=rng).argsort(-1) < 3
+    for parts in look_alikes((*heads(rng, 2, 2, 3, 5, 2), three)):
+        ask(student, parts, f"{rule} What a call returns depends on all of its numbers, and on the place of each.")
     q, k, v, mask = drawn(rng, 2, 2, 4, 6, 3)
     ask(student, (q, k, v, None), "Without a mask, None, every query sees every key.")
     ask(student, (q, k, v, torch.ones_like(mask)), "A mask that is True everywhere hides nothing.")
@@ -152,16 +155,28 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     ask_large(student, (q, k, normal(rng, 1, 1, 4, 4), torch.tensor([[True, True, False, False]] * 2)[None, None]),
         "A hidden key weighs nothing, also where all that may be seen has scores near -10,000.")
     ask_large(student, (q, k, 10_000 * normal(rng, 1, 1, 4, 4), None), f"{rule} Values may be large too.")
+    ramp = (torch.arange(600) * 30.0 - 9000).tolist()
+    q, k = scored([ramp, ramp[::-1]])
+    ask_large(student, (q, k, normal(rng, 1, 1, 600, 4), None), f"{rule} Here 600 keys score more and more, or less and less.")
+    half = torch.arange(600) < 300
+    ask_large(student, (q, k, normal(rng, 1, 1, 600, 4), torch.stack([half, ~half])[None, None]), hidden)
+    for gap in (12.0, 16.0, 20.0):
+        q, k = scored([[gap, 0.0, 0.0], [0.0, -gap, -gap]])
+        ask(student, (q, k, torch.tensor([[0.0, 0, 0, 1], [1e5, -9e4, 0, 0], [2e4, 0, 7e4, 0]])[None, None], None),
+            "A key with a low score has a small weight, and not none: the value that it gives may be large.", size=1.0)
 
 
 @attention.stage("sizes", points=1)
 def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
     for sizes in ((1, 1, 1, 1, 1), (1, 2, 3, 4, 5), (3, 1, 2, 4, 5), (2, 3, 1, 4, 5), (2, 3, 4, 1, 5), (2, 3, 4, 5, 1), (1, 1, 1, 7, 3), (2, 2, 2, 2, 2),
-                  (1, 2, 130, 3, 2), (2, 1, 3, 130, 2), (1, 1, 2, 3, 130), (1, 130, 2, 3, 2), (130, 1, 2, 3, 2), (2, 3, whole(rng, 2, 6), whole(rng, 2, 6), 3)):
+                  (5, 5, 5, 5, 5), (1, 2, 600, 3, 2), (2, 1, 3, 600, 2), (1, 1, 2, 3, 600), (1, 600, 2, 3, 2), (600, 1, 2, 3, 2), (1, 1, 130, 130, 2), (2, 3, whole(rng, 2, 6), whole(rng, 2, 6), 3)):
         parts = drawn(rng, *sizes)
-        ask(student, parts, "Any axis may have length 1, or more than a hundred: the rules are the same.")
-        if max(sizes) < 100:
-            ask(student, (*parts[:3], None), "Any axis may have length 1, without a mask too.")
+        if max(sizes) > 100:
+            parts[3][-1, 0, -1] = False
+        ask(student, parts, "Any axis may have length 1, or hundreds: the rules are the same.")
+        ask(student, (*parts[:3], None), "Any axis may have length 1, or hundreds, without a mask too.")
+    q, k, v = heads(rng, 1, 1, 2, 600, 2)
+    ask(student, (0 * q, k, v, None), "Two queries of zeros get the mean of all 600 values.")
     for sizes in ((1, 1, 1, 1, 1), (2, 1, 1, 4, 2)):
         parts = drawn(rng, *sizes)
         ask(student, (*parts[:3], torch.zeros_like(parts[3])), "One query alone may see nothing too: zeros.")
@@ -177,7 +192,9 @@ masks = exercise("04.masks", function="masks", points=5, see=f"{PAGE}#masks-who-
 
 def right_mask(lengths: list[int], queries: int, keys: int) -> torch.Tensor:
     """The right mask, cell by cell as the statement says it."""
-    return torch.tensor([[[[key < length and key <= keys - queries + query for key in range(keys)] for query in range(queries)]] for length in lengths])
+    def row(length: int, place: int) -> list[bool]:
+        return [key < length and key <= place for key in range(keys)] if keys < 200 else [True] * (n := min(length, place + 1)) + [False] * (keys - n)
+    return torch.tensor([[[row(length, keys - queries + query) for query in range(queries)]] for length in lengths])
 
 
 def ask_mask(student, lengths: list[int], queries: int, keys: int, cause: str) -> None:
@@ -223,13 +240,15 @@ def test_a_key_is_seen_where_both_rules_allow_it(student, rng):
         ask_mask(student, lengths, queries, keys, "A text without a word has nothing to see: its rows are False, all of them.")
     for lengths, queries, keys in one_changed(([4, 2, 3], 3, 5), ([1, 5, 4], 4, 6)):
         ask_mask(student, lengths, queries, keys, rule)
+    for lengths, queries, keys in look_alikes((torch.tensor([4, 1, 3, 2, 5]), 3, 5)):
+        ask_mask(student, lengths.tolist(), queries, keys, f"{rule} The order of the lengths counts.")
     ask_mask(student, [whole(rng, 1, 4), whole(rng, 5, 8), 0], whole(rng, 2, 6), 8, rule)
 
 
 @masks.stage("sizes", points=0.5)
-def test_there_may_be_one_text_one_query_one_key_or_a_hundred(student, rng):
-    rule = "Any of the three sizes may be 1, or more than a hundred: the rules are the same."
+def test_there_may_be_one_text_one_query_one_key_or_hundreds(student, rng):
+    rule = "Any of the three sizes may be 1, or hundreds: the rules are the same."
     for lengths, queries, keys in (([1], 1, 1), ([0], 1, 1), ([0, 1, 0], 1, 1), ([1, 2], 1, 2), ([2, 0, 1], 2, 2), ([130, 7], 3, 130), ([300, 7], 2, 400),
-                                   ([101], 130, 130),
-                                   ([whole(rng, 0, 3) for _ in range(130)], 2, 3)):
+                                   ([101], 130, 130), ([300], 300, 300), ([600, 300, 599], 3, 600), ([260], 120, 600),
+                                   ([whole(rng, 0, 3) for _ in range(600)], 2, 3)):
         ask_mask(student, lengths, queries, keys, rule)

@@ -2,7 +2,7 @@
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS, NORMS
-from autograder.checks.draws import normal, one_changed, uniform, whole
+from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"
@@ -73,18 +73,25 @@ def test_each_token_is_for_itself_whatever_stands_in_front_of_the_last_axis(stud
     for shape in ((3, 4), (2, 3, 5), (2, 4, 4), (4, 4), (3, 3, 3), (5,), (2, 1, 3, 4), (2, 3, 2, 4, 3), (whole(rng, 4, 9), 6)):
         size = uniform(rng, 1, 5, *shape[:-1], 1)
         ask(student, size * (spread(rng, *shape) + 2 * normal(rng, *shape[:-1], 1)), normal(rng, shape[-1]) + 0.5, normal(rng, shape[-1]), 1e-12, rule)
+    for parts in look_alikes((spread(rng, 3, 5), normal(rng, 5) + 0.5, normal(rng, 5), 0.1)):
+        ask(student, *parts, f"{rule} What a call returns depends on all numbers, and on the place of each.")
 
 
 @layer_norm.stage("sizes", points=0.5)
 def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
     for shape in ((1,), (3, 1), (1, 1, 1), (2, 3, 1)):
         ask(student, 4 * normal(rng, *shape), normal(rng, 1), normal(rng, 1), 1e-5, "A token of one number is its own mean: what comes out is the bias.")
-    for shape in ((1, 4), (1, 1, 2), (130, 3), (2, 130), (1, 130, 2), (130,), (2,)):
-        ask(student, spread(rng, *shape) + 1, normal(rng, shape[-1]), normal(rng, shape[-1]), 1e-5, "Any axis may have length 1, or more than a hundred.")
+    for shape in ((1, 4), (1, 1, 2), (600, 3), (2, 600), (1, 600, 2), (600,), (2,), (130, 130)):
+        ask(student, spread(rng, *shape) + 1, normal(rng, shape[-1]), normal(rng, shape[-1]), 1e-5, "Any axis may have length 1, or hundreds.")
+    alone = torch.zeros(2, 600)
+    alone[0, whole(rng, 0, 599)], alone[1, :9] = 600.0, -40.0
+    ask(student, alone, *plain(600), 1e-5, "One number among hundreds may lie twenty deviations from the mean: nothing is cut.")
     far = torch.tensor([[1.0, -1, 3, -3], [2, 2, -2, -2], [0, 1, 0, -1]])
     for middle in (4096.0, -8192.0):
         ask(student, far + middle, *plain(4), 1e-5, "The mean may be thousands of times the deviation: take it away before you square. The mean of the squares less "
                                                     "the square of the mean loses all digits there.")
+    ask(student, far + torch.tensor([[8192.0], [-8192.0], [4096.0]]), *plain(4), 1e-5, "Each token has a mean of its own, thousands of times its deviation: take that one away.")
     ask(student, torch.tensor([[2.0, 2.0], [2.0, 3.0]]), torch.tensor([2.0, 3.0]), torch.tensor([7.0, -7.0]), 1e-12, "A token of equal numbers gives the bias.")
+    ask(student, torch.full((3, 8), -4096.0), 1000 * normal(rng, 8), normal(rng, 8), 1e-12, "A token of equal numbers gives the bias.")
     x, weight, bias = spread(rng, 2, 3, 5), normal(rng, 5), normal(rng, 5)
     ask(student, x.double() / 3, weight.double() / 7, bias.double() / 9, 1e-5, "The numbers may be float64: the same rules, and a float64 answer.")
