@@ -50,7 +50,7 @@
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own layers and models, in exercises 1 to 3 torch's ready attention, and in exercise 7 its ready norms of a layer, group or batch; `mean`, `var` and `torch.linalg.norm` are free.
-# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, not all of them at once, unless a statement says otherwise. No number is beyond a million. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis has at least length 1 and at most 600 entries, and no answer or table of scores more than 100,000 numbers, unless a statement says otherwise. No number is beyond a million. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -119,7 +119,7 @@ def attempt(function, *arguments):
 # - `mask[b, 0, t, s]` is True where query $t$ of text $b$ may see key $s$, and False where it may not. It holds for all heads. `None` in the place of a mask hides nothing.
 # - A key that a query may not see is left out for that query, as if it were not there, however large its score: the weights of the others add up to 1.
 # - A query that may see no key at all gets $D$ zeros. That can happen to one query, to a whole text, to everything.
-# - A score may be anything from -10,000 to 10,000, a hidden one too, and the weights are right all the same. float32 knows a score of thousands to 0.001 only: where scores reach the hundreds, the answer may be off by two thousandths of the largest value. 0 is a score like any other.
+# - A score may be anything from -10,000 to 10,000, a hidden one too, and the weights are right all the same. float32 knows a score of thousands to 0.001 only. So where scores reach the hundreds, queries and keys hold whole numbers, $D$ is 4 or 16, and the answer may be off by two thousandths of the largest value. 0 is a score like any other.
 # - $T$ and $S$ may differ, either way. Every axis may have length 1.
 #
 # **In**: `q` $(B, H, T, D)$, `k` and `v` $(B, H, S, D)$, all float32 or all float64, finite; `mask` bool $(B, 1, T, S)$ or `None`. **Out**: $(B, H, T, D)$ in the dtype of `q`.
@@ -285,7 +285,7 @@ for queries in (longest, 1):
 #
 # - No matrix has a bias. Nothing is hidden: each token sees every token of its own text, later ones and itself included.
 # - `num_heads` divides $C$. There may be one head, or as many as columns, of width 1.
-# - The scores may be several hundred.
+# - The scores may be several hundred, of whole numbers then.
 # - $x$ is not added to the answer: that comes later.
 #
 # **In**: `x` $(B, T, C)$ and four matrices $(C, C)$, all float32 or all float64, finite; `num_heads` an int. **Out**: $(B, T, C)$ in the dtype of `x`. You may call your `attention`. Is it not right yet? Then write here what you need of it, since every exercise is graded with what your notebook holds.
@@ -532,7 +532,7 @@ for places in ((3, 1), (103, 101), (9003, 9001), (3, 2), (3, 3), (4, 1)):
 # - There may be one head, one query, one key. There are never more queries than keys.
 # - All slopes belong to the same distances: these do not depend on the head.
 #
-# **In**: three `int`s: `num_heads` from 1 to 128, `num_queries` from 1 to `num_keys`, `num_keys` up to 2,000. **Out**: float32 $(H, T, S)$: heads, queries, keys.
+# **In**: three `int`s: `num_heads` from 1 to 128, `num_queries` from 1 to `num_keys`, `num_keys` up to 2,000; the table has at most 100,000 numbers. **Out**: float32 $(H, T, S)$: heads, queries, keys.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -609,7 +609,7 @@ if bias is not None:
 # - $\varepsilon$ stands inside the root. It is above 0, from 1e-12 to 100.
 # - Any number of axes may stand before the last one, none included: $x$ may be one token, $(C)$.
 # - A token of one number, or of equal numbers, has nothing left of it: the answer is the bias.
-# - The mean may be some thousand times as large as the deviation. Take it away before you square, and float32 is enough: float64 inside is not asked for, since such tokens, and those of equal numbers, come only where float32 holds the mean exactly.
+# - The mean may be some thousand times as large as the deviation. Take it away before you square, and float32 is enough: float64 inside is not asked for, since such tokens, and those of equal numbers, hold whole numbers and $C$ is a power of two, or $C$ is 1: float32 holds the mean exactly.
 #
 # **In**: `x` $(\ldots, C)$, `weight` and `bias` $(C)$, any sign, all float32 or all float64, finite; `eps` a float. **Out**: the shape and dtype of `x`.
 #
@@ -687,7 +687,7 @@ for name, one in (("the token", token), ("times 1000", 1000 * token), ("plus 100
 # - Nothing is hidden by a mask: all $T \cdot T$ scores of a head are computed.
 # - The numbers are exact, plain ints. They may have eighteen digits.
 #
-# **In**: four ints from 1 to some hundred thousand; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
+# **In**: four ints from 1 to 299,999; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -111,6 +111,13 @@ def _(tokens, hidden, heads, inner):
     return {**found, "operations": 2 * tokens * found["parameters"] + 4 * tokens * tokens * hidden}
 
 
+@mistake(COST, "width-by-a-slash", caught_by="operations", loses=2,
+         misconception="`hidden / heads` is a float, and so is what is multiplied with it: 15 or 16 digits are left. `//` divides whole numbers.")
+def _(tokens, hidden, heads, inner):
+    found = _cost(tokens, hidden, heads, inner, means=0)
+    return {**found, "operations": int(found["operations"] + heads * 4 * tokens * tokens * (hidden / heads))}
+
+
 @mistake(COST, "one-table-of-scores", caught_by="bytes", loses=1,
          misconception="You count one table of scores. Each head has one.")
 def _(tokens, hidden, heads, inner):

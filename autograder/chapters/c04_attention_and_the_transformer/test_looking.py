@@ -161,7 +161,7 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     half = torch.arange(600) < 300
     ask_large(student, (q, k, normal(rng, 1, 1, 600, 4), torch.stack([half, ~half])[None, None]), hidden)
     for gap in (12.0, 16.0, 20.0):
-        q, k = scored([[gap, 0.0, 0.0], [0.0, -gap, -gap]])
+        q, k = scored([[gap + 1, 1.0, 1.0], [-1.0, -gap - 1, -gap - 1]])
         ask(student, (q, k, torch.tensor([[0.0, 0, 0, 1], [1e5, -9e4, 0, 0], [2e4, 0, 7e4, 0]])[None, None], None),
             "A key with a low score has a small weight, and not none: the value that it gives may be large.", size=1.0)
 
@@ -174,7 +174,8 @@ def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
         if max(sizes) > 100:
             parts[3][-1, 0, -1] = False
         ask(student, parts, "Any axis may have length 1, or hundreds: the rules are the same.")
-        ask(student, (*parts[:3], None), "Any axis may have length 1, or hundreds, without a mask too.")
+        if max(sizes) < 100:
+            ask(student, (*parts[:3], None), "Any axis may have length 1, without a mask too.")
     q, k, v = heads(rng, 1, 1, 2, 600, 2)
     ask(student, (0 * q, k, v, None), "Two queries of zeros get the mean of all 600 values.")
     for sizes in ((1, 1, 1, 1, 1), (2, 1, 1, 4, 2)):
