@@ -88,7 +88,8 @@ def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
                   (3, 3, 3, 3), (1, 300, 2, 1), (600, 2, 4, 2), (1, 2, 600, 3), (1, 2, 300, 300), (2, 3, whole(rng, 2, 5) * 6, 6)):
         ask(student, drawn(rng, *sizes), rule)
     for sizes, num_heads in (((1, 1, 2), 1), ((3, 1, 4), 2)):
-        ask(student, (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads), "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.")
+        ask(student, (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),
+            "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.")
     two = torch.tensor([[2.0, 1.0], [-1.0, 2.0]])
     ask(student, (10 * torch.tensor([[[3.0, 1.0], [-2.0, 1.0], [3.0, 2.0]]]), two, torch.eye(2), two.T.contiguous(), two, 2),
         "The scores may be several hundred, and the weights are right all the same: take the largest score of a row away, or use softmax.")

@@ -90,7 +90,8 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
     for middle in (4096.0, -8192.0):
         ask(student, far + middle, *plain(4), 1e-5, "The mean may be thousands of times the deviation: take it away before you square. The mean of the squares less "
                                                     "the square of the mean loses all digits there.")
-    ask(student, far + torch.tensor([[8192.0], [-8192.0], [4096.0]]), *plain(4), 1e-5, "Each token has a mean of its own, thousands of times its deviation: take that one away.")
+    ask(student, far + torch.tensor([[8192.0], [-8192.0], [4096.0]]), *plain(4), 1e-5,
+        "Each token has a mean of its own, thousands of times its deviation: take that one away.")
     ask(student, torch.tensor([[2.0, 2.0], [2.0, 3.0]]), torch.tensor([2.0, 3.0]), torch.tensor([7.0, -7.0]), 1e-12, "A token of equal numbers gives the bias.")
     ask(student, torch.full((3, 8), -4096.0), 1000 * normal(rng, 8), normal(rng, 8), 1e-12, "A token of equal numbers gives the bias.")
     x, weight, bias = spread(rng, 2, 3, 5), normal(rng, 5), normal(rng, 5)

@@ -116,7 +116,8 @@ def test_number_i_makes_a_pair_with_the_one_half_a_vector_on(student, rng):
 def test_each_pair_has_its_own_angle(student, rng):
     rule = "Pair i, of numbers i and i + D/2, turns by position · base^(-2i / D) radians, with the base that is given."
     for size in ((1, 1, 2, 4), (2, 3, 5, 4), (1, 2, 3, 6), (3, 1, 4, 8), (2, 2, 6, 12),
-                 (1, 1, 4, 64), (1, 2, 2, 128), (1, 1, 2, 256), (1, 1, 2, 600), (600, 1, 2, 4), (1, 600, 2, 4), (4, 4, 4, 4), (1, 1, 6, 6), (5, 2, 3, 4), (1, 12, 2, 4), (2, 1, 3, 2 * whole(rng, 5, 9))):
+                 (1, 1, 4, 64), (1, 2, 2, 128), (1, 1, 2, 256), (1, 1, 2, 600), (600, 1, 2, 4), (1, 600, 2, 4), (4, 4, 4, 4),
+                 (1, 1, 6, 6), (5, 2, 3, 4), (1, 12, 2, 4), (2, 1, 3, 2 * whole(rng, 5, 9))):
         ask_rotate(student, normal(rng, *size), torch.arange(size[2]), 10_000.0, rule)
     for base in (1.0, 1.5, 2.0, 10.5, 500.0, 500_000.0, 1_000_000.0):
         ask_rotate(student, normal(rng, 2, 1, 4, 6), torch.arange(4), base, rule)
