@@ -95,9 +95,8 @@ class Executor:
                 raise Failed("unreadable", f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
-        plain = [item for kind, item in zip(request["kinds"], request["args"]) if kind == "value"]       # not what is made to be written into
         answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
-                  "stale": request["of"] is None and self._given.changed(value, plain, self.let_through)}
+                  "stale": request["of"] is None and self._given.changed(value, self.let_through)}
         if request["of"] is None:
             self._given.keep(value, answer["value"])
         return answer | ({"counted": counter.found()} if counter else {})

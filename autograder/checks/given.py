@@ -49,12 +49,13 @@ class Given:
         if _small(copy):
             self._last.append((value, copy))
 
-    def changed(self, value: object, arguments: list, let_through: tuple[type[BaseException], ...]) -> bool:
-        """Whether an earlier result is not what it was, or `value` has a part of one, or lies in the memory of an argument: it is no new one."""
+    def changed(self, value: object, let_through: tuple[type[BaseException], ...]) -> bool:
+        """Whether an earlier result is not what it was, or `value` has a part of one: the code kept it."""
+        if not self._last:
+            return False
         try:
             parts = set(_parts(value))
-            return (any(not parts.isdisjoint(_parts(one, 0)) for one in arguments)
-                    or any(not _as_it_was(one, before) or not parts.isdisjoint(_parts(one)) for one, before in self._last))
+            return any(not _as_it_was(one, before) or not parts.isdisjoint(_parts(one)) for one, before in self._last)
         except let_through:
             raise
         except BaseException:      # a hostile object may answer anything
