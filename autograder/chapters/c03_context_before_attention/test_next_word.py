@@ -3,6 +3,7 @@ import math
 
 import torch
 
+from autograder.chapters.c03_context_before_attention.twins import MOST, twin
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.draws import counts, distinct, uniform, whole
 from autograder.checks.protocol import exercise, expect
@@ -49,7 +50,8 @@ def test_the_row_is_the_token_before_and_the_column_the_one_after(student, rng):
     ask_counts(student, [[2, 0]], 4, f"{rule} The table has a row and a column for every token, also for those that never come.", INNER)
     for size in (whole(rng, 6, 7), whole(rng, 8, 9)):
         ask_counts(student, [distinct(rng, whole(rng, 4, 6), size)], size, rule, INNER)
-    ask_counts(student, [[0, 1]], 2, rule, INNER)
+    for text, size in (([0, 1], 2), ([0, 1, 2, 3, 0], 4), ([0, 2, 1, 3, 0], 4), ([0, 2, 1, 3, 0], 5)):
+        ask_counts(student, [text], size, f"{rule} Each call counts its own texts.", INNER)
 
 
 @bigram_counts.stage("repeats", points=1.5, after="pairs")
@@ -61,11 +63,11 @@ def test_what_comes_again_counts_again(student, rng):
     size = whole(rng, 3, 5)
     for length in (whole(rng, 25, 40), 9):
         ask_counts(student, [words(rng, length, size)], size, rule, INNER)
-    ask_counts(student, [[1] * 2100], 2, f"{rule} A cell may grow to thousands.", INNER, given="one token, 2,100 times")
+    ask_counts(student, [[1] * 3000], 2, f"{rule} A cell may grow to thousands.", INNER, given="one token, 3,000 times")
     ask_counts(student, [[7, 7] + words(rng, 100, 90)], 90, rule, INNER, given="102 of 90 tokens")
-    ask_counts(student, [[0, 100, 1, 299, 0, 256]], 300, f"{rule} There may be some hundred tokens.", INNER)
-    ask_counts(student, [words(rng, 2000, 300)], 300, f"{rule} Go through the text once: there are 90,000 cells.", INNER,
-               given="2,000 of 300 tokens")
+    ask_counts(student, [[0, 100, 1, MOST - 1, 0, 256]], MOST, f"{rule} There may be some hundred tokens.", INNER)
+    ask_counts(student, [words(rng, 3000, MOST)], MOST, f"{rule} Go through the text once: there are 90,000 cells.", INNER,
+               given="3,000 of 300 tokens")
     for text in ([0, 1], [1, 0]):
         ask_counts(student, [text], 2, f"{rule} Each call counts its own texts.", INNER)
 
@@ -79,7 +81,10 @@ def test_texts_are_strangers_to_each_other(student, rng):
     for texts, given in (([], "no text at all"), ([[]], "one text without tokens"), ([[], []], "two texts without tokens")):
         ask_counts(student, texts, 3, "Without any token the table is all zeros.", given=given)
     ask_counts(student, [], 1, "Without any token the table is all zeros.")
+    for texts in ([[0, 1], [2, 3]], [[0, 1, 2], [3]], [[0], [1, 2, 3]], [[0, 1, 2, 3]]):
+        ask_counts(student, texts, 4, "Where one text ends and the next begins makes another table of the same tokens.")
     size = whole(rng, 4, 6)
+    ask_counts(student, [words(rng, number % 4, size) for number in range(MOST)], size, "There may be some hundred texts.", given="300 texts")
     ask_counts(student, [words(rng, whole(rng, 1, 7), size) for _ in range(6)], size,
                "The table of several texts is the sum of the tables of each alone.")
 
@@ -170,7 +175,12 @@ def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
         table[-1, 0] = 40.0                     # the first token: often, and after one context only
         table[0, 1:] = torch.arange(1.0, size)  # every token is seen somewhere, so that none takes a share of its own
         table[:-1, 1] += 2                      # and no row is empty
-        compare_shares(student, table, float(uniform(rng, 0.3, 0.9)), f"{rule} All rows count, the last one too.")
+        discount = float(uniform(rng, 0.3, 0.9))
+        compare_shares(student, table, discount, f"{rule} All rows count, the last one too.")
+        turned = table.clone()                  # the same sum, sums of rows, first and last number; other contexts
+        turned[1, 1:] = table[1, 1:].roll(1)
+        for other in (turned, twin(table)):
+            compare_shares(student, other, discount, f"{rule} The same counts in other cells are other contexts.")
 
 
 @kneser_ney.stage("uniform", points=1)
@@ -201,8 +211,12 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
     compare_shares(student, torch.tensor([[1.0]]), 1.0, one)
     for row in ([3.0, 0.0], [0.0, 3.0]):
         compare_shares(student, torch.tensor([row]), 0.5, "Each call has its own counts.")
-    many = torch.stack([torch.ones(260), (torch.arange(260) == 0).float()], 1)
+    many = torch.stack([torch.ones(MOST), (torch.arange(MOST) == 0).float()], 1)
     compare_shares(student, many, 0.5, "There may be some hundred contexts.")
+    for table in (many.T, many.T + 1, torch.ones(1, MOST), torch.ones(MOST, 1)):
+        compare_shares(student, table.contiguous(), 0.5, "There may be some hundred tokens, or some hundred contexts.")
+    compare_shares(student, torch.full((2, 5), 1_000_000.0).cumsum(1).clamp(max=1_000_000.0), 0.9, "Counts may be a million each, ten million in all.")
+    compare_shares(student, torch.tensor([[1.0, 4, 0], [0, 2, 0]]), 0.01, "The discount may be as small as 0.01: what it saves is small, and not nothing.")
     compare_shares(student, torch.tensor([[1_000_000.0, 0.0], [0.0, 5.0]]), 0.01, "Small probabilities have their digits too, beside a count of a million.")
     large = torch.where(counts(rng, 0, 2, 12, 40) > 1, counts(rng, 1, 20_000, 12, 40), 0).float()
     large[3], large[:, 5], large[0, 0] = 0.0, 0.0, 1_000_000.0
@@ -236,13 +250,16 @@ def ask_judge(student, key: str, log_probs: torch.Tensor, mask: torch.Tensor, nu
 @judge.stage("nats", points=1)
 def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     rule = "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the natural logarithm stays as it is."
-    for rows, columns in ((1, 1), (1, 120), (1, whole(rng, 3, 9)), (whole(rng, 3, 5), 1), (whole(rng, 2, 4), whole(rng, 5, 8)), (4, 4)):
+    for rows, columns in ((1, 1), (1, MOST), (MOST, 1), (MOST, 110), (1, whole(rng, 3, 9)), (whole(rng, 3, 5), 1), (whole(rng, 2, 4), whole(rng, 5, 8)), (4, 4)):
         log_probs, mask = batch(rng, [columns] * rows, columns)
         ask_judge(student, "nats_per_token", log_probs, mask, whole(rng, 20, 90), rule)
     for row in ([-2.0, 0.0], [0.0, 0.0, -3.0]):
         ask_judge(student, "nats_per_token", torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool), 7,
                   f"{rule} A token with the probability 1 is a token too.")
-    for row in ([-150.0, -1.0], [-1100.0] + [-1.0] * 30):
+    for small in (-1e-4, -1e-6, -1.2e-7):
+        ask_judge(student, "nats_per_token", torch.tensor([[small, 2 * small]]), torch.ones(1, 2, dtype=torch.bool), 7,
+                  f"{rule} A loss may be close to 0: stay with the logarithms, which have their digits there.")
+    for row in ([-150.0, -1.0], [-1100.0] + [-1.0] * 30, [-20_000.0] + [-1.0] * (MOST - 1)):
         ask_judge(student, "nats_per_token", torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool), 7,
                   f"{rule} A probability may be too small for a float: stay with its logarithm.")
     ask_judge(student, "nats_per_token", torch.tensor([[-1.0, -torch.inf]]), torch.ones(1, 2, dtype=torch.bool), 9,
@@ -275,13 +292,19 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
         log_probs, mask = batch(rng, lengths, 6)
         for key in ("nats_per_token", "perplexity"):
             ask_judge(student, key, log_probs, mask, 40, rule)
-    for filling in (0.0, -3.0, 50.0, -torch.inf, torch.nan):
+    filled = "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is NaN."
+    for filling, key in ((0.0, KEYS[0]), (-3.0, KEYS[0]), (50.0, KEYS[1]), (torch.inf, KEYS[0]), (-torch.inf, KEYS[0]), (torch.nan, KEYS[0]), (torch.nan, KEYS[1])):
         log_probs, mask = batch(rng, [2, 5, 1], 5)
-        ask_judge(student, "nats_per_token", torch.where(mask, log_probs, filling), mask, 40,
-                  "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is NaN.")
+        log_probs = torch.where(mask, log_probs, filling)
+        ask_judge(student, key, log_probs, mask, 40, filled)
+        expect(student.judge(log_probs, mask, 40)).has("bits_per_byte").is_finite(cause=filled)
     log_probs, mask = batch(rng, [2, 4], 4)
     for one in (mask, torch.ones_like(mask)):
         ask_judge(student, "nats_per_token", log_probs, one, 40, f"{rule} The same numbers with another mask have another mean.")
+    log_probs, mask = batch(rng, [4, 4], 4)
+    for rows in ([[1, 0, 1, 0], [0, 1, 1, 0]], [[1, 1, 0, 0], [0, 1, 1, 0]], [[1, 0, 0, 1], [1, 0, 1, 0]]):
+        for table in (log_probs, log_probs.flip(1), torch.cat([log_probs[:, :2], log_probs[:, 2:] - 1], 1)):
+            ask_judge(student, "nats_per_token", table, torch.tensor(rows).bool(), 7, "Another mask asks about other tokens, of the same number.")
     log_probs, mask = batch(rng, [2, 6, 6], 6)
     turned = mask.flip(1)
     ask_judge(student, "nats_per_token", torch.where(turned, log_probs.flip(1), -9.0), turned, 40, "The filling may stand in front: mask says where.")
@@ -290,11 +313,13 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
 @judge.stage("bytes", points=1)
 def test_bits_per_byte_are_bits_and_over_all_bytes(student, rng):
     rule = "bits_per_byte is the sum of -log_probs over all tokens, divided by ln 2 and by num_bytes."
-    for lengths, num_bytes in (([4], 4), ([1], 1), ([6, 2, 5], whole(rng, 30, 60)), ([3, 3], 1_000_000), ([0, 4], 17)):
+    for lengths, num_bytes in (([4], 4), ([1], 1), ([6, 2, 5], whole(rng, 30, 60)), ([3, 3], 1_000_000), ([0, 4], 17), ([2, 3], 10**12)):
         log_probs, mask = batch(rng, lengths, max(lengths))
         ask_judge(student, "bits_per_byte", log_probs, mask, num_bytes, rule)
     for num_bytes in (9, 18, 1):
         ask_judge(student, "bits_per_byte", torch.full((1, 3), -2.0), torch.ones(1, 3, dtype=torch.bool), num_bytes, rule)
     log_probs, mask = batch(rng, [3, 2], 4)
     ask_judge(student, "bits_per_byte", torch.where(mask, -torch.inf, 0.0), mask, 9, "A token with the probability 0 makes the bits infinite.")
+    one = torch.tensor([[-1.0, -torch.inf], [-2.0, -0.5]])
+    ask_judge(student, "bits_per_byte", one, torch.ones(2, 2, dtype=torch.bool), 9, "A token with the probability 0 makes the bits infinite.")
     ask_judge(student, "bits_per_byte", torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool), 9, "A model that was sure and right needs 0 bits.")

@@ -1,6 +1,7 @@
 """Checks of chapter 3, part 2: one step of an LSTM, and a reader from the right."""
 import torch
 
+from autograder.chapters.c03_context_before_attention.twins import MOST, twins
 from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
 from autograder.checks.draws import normal, one_changed, uniform, whole
 from autograder.checks.protocol import StudentError, exercise, expect
@@ -87,7 +88,11 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
         ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")
         ask_step(student, (torch.zeros(1, inward), *silent[1:]), "ifgo", f"{rule} Here x is 0, and the h of the word before is not.")
         ask_step(student, silent, "ifgoch", rule)
-    for parts in [full_step(rng, 1, 130, 2, 2), *one_changed(full_step(rng, 1, 2, 3, 3), full_step(rng, 1, 2, 3, 3))]:
+    for inward, shown, size in ((8, 8, 2), (MOST, 2, 2), (2, MOST, 2), (2, 3, MOST)):
+        ask_step(student, full_step(rng, 1, inward, shown, size), "ifgoch", rule)
+    for parts in twins(full_step(rng, 1, 5, 5, 5)):
+        ask_step(student, parts, "ifgoch", f"{rule} The same numbers in another order are other arguments.")
+    for parts in [*one_changed(full_step(rng, 1, 2, 3, 3), full_step(rng, 1, 2, 3, 3))]:
         ask_step(student, parts, "ifgoch", rule)
     wide = full_step(rng, 1, 3, 2, 2)
     wide[-1][:] = torch.tensor([8.0, -9.0]).repeat(4)
@@ -96,7 +101,7 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
 
 @lstm_step.stage("batch", points=0.5, after="sources", at_most=0.5)
 def test_each_row_of_a_batch_is_for_itself(student, rng):
-    for rows, inward, shown, size in ((2, 3, 2, 2), (whole(rng, 3, 5), 2, 3, 4), (4, 1, 1, 1), (3, 3, 3, 3)):
+    for rows, inward, shown, size in ((2, 3, 2, 2), (whole(rng, 3, 5), 2, 3, 4), (4, 1, 1, 1), (3, 3, 3, 3), (4, 4, 4, 1), (8, 8, 8, 2), (8, 2, 3, 2), (MOST, 2, 1, 3)):
         ask_step(student, full_step(rng, rows, inward, shown, size), "ifgoch", "Each row of the batch is for itself: row b comes from row b alone.")
 
 
@@ -116,6 +121,13 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
         came, right = student.lstm_step(*parts), true_step(*parts)
         for name in PARTS[:4]:
             expect(came).has(name).close(right[name].float(), rtol=1e-4, atol=1e-16, cause=digits)
+    for sums, kept in (([-30.0, 0.0, 0.0, 0.0], 2e-6), ([0.0, -12.0, 0.0, 0.0], 20.0), ([0.0, 1.0, 1e-5, 0.0], 0.0)):
+        parts = (torch.zeros(1, 2), torch.zeros(1, 1), torch.full((1, 1), kept), torch.zeros(4, 2), torch.zeros(4, 1), torch.tensor(sums))
+        ask_step(student, parts, "ch", digits)
+    for kept in (3.0, -250.0):
+        parts = by_biases(rng, 2, torch.tensor([[kept, 1.0]]))
+        parts[-1][:4] = torch.tensor([-390.0, -390.0, 390.0, 390.0])
+        ask_step(student, parts, "ifgoch", "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by number, and a tensor of its own.")
     for kept in (30.0, 400.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
         ask_step(student, parts, "ch", "c may be a few hundred: it is kept as it is, and its tanh is 1 or -1.")
@@ -157,6 +169,11 @@ def bent(inputs, state):
     return torch.tanh(inputs @ weight + state @ torch.tensor([[0.8, 0.5], [-0.5, 0.6]]) + 0.1)
 
 
+def averaged(inputs, state):
+    """A reader for words and states of any width."""
+    return state / 2 + inputs.mean(1, keepdim=True)
+
+
 def mirrored(inputs, state):
     """Another reader of the same widths."""
     return bent(inputs.flip(1), state.flip(1))
@@ -174,10 +191,13 @@ def read(step, x, mask, start) -> torch.Tensor:
     return out
 
 
-def ask_reading(student, rng, rows: list[list[int]], cause: str, step=bent, start: float | None = None) -> None:
-    """Compare the output for a mask; words are drawn, and what stands in the filling is large. start: 0, or drawn."""
+def ask_reading(student, rng, rows: list[list[int]], cause: str, step=bent, start: float | None = None,
+                widths: tuple[int, int] | None = None) -> None:
+    """Compare the output for a mask; words are drawn, and what stands in the filling is large. start: 0, or drawn.
+
+    widths: of words and states, for a step of any width."""
     mask = torch.tensor(rows, dtype=torch.bool)
-    inward, size = (3, 2) if step is bent else (1, 1)
+    inward, size = widths or ((3, 2) if step is bent else (1, 1))
     x = torch.where(mask[..., None], normal(rng, *mask.shape, inward), 7.0)
     first = normal(rng, len(rows), size) + 1.5 if start is None else torch.full((len(rows), size), start)
     expect(student.read_backward(step, x, mask, first), given=f"the mask {rows}").close(read(step, x, mask, first), **CLOSE, cause=cause)
@@ -210,7 +230,10 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     ask_reading(student, rng, [[1, 1, 0]], MEETS, halve_and_add, 8.0)
     for rows in ([[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0], [1, 1], [1, 0]], [[1, 0, 0, 0, 0]], [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]):
         ask_reading(student, rng, rows, MEETS)
-    ask_reading(student, rng, [[1] * 110], FULL)
+    ask_reading(student, rng, [[1] * MOST], FULL)
+    ask_reading(student, rng, [[1]] * MOST, FULL)
+    for size in ((MOST, 2), (2, MOST), (3, 3)):
+        ask_reading(student, rng, [[1, 1, 1]] * 3, FULL, averaged, widths=size)
     no_filling = torch.ones(1, 2, dtype=torch.bool)
     for word, cause in ((0.0, "A word whose numbers are all 0 is a word: only mask says where words are."),
                         (0.001, "A small state may follow a large one, and keeps its digits.")):
@@ -219,6 +242,9 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     masks = torch.tensor([[True, True, True]]), torch.tensor([[True, True, False]])
     for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
         expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
+    lengths = [torch.arange(4) < torch.tensor(one)[:, None] for one in ([2, 3, 2], [3, 2, 2])]
+    for parts in [*twins((bent, normal(rng, 3, 4, 3), lengths[0], normal(rng, 3, 2))), (bent, normal(rng, 3, 4, 3), lengths[1], normal(rng, 3, 2))]:
+        expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} The same numbers in another order are another text.")
     length = whole(rng, 3, 5)
     ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
 
@@ -234,6 +260,10 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
         ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
     parts = (for_some_rows, torch.tensor([[[4.0], [2.0], [9.0]]]), torch.tensor([[True, True, False]]), torch.tensor([[8.0]]))
     expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} `step` is made for one row at least.")
+    for rows in ([[0, 0, 0]], [[0, 0, 0]] * 3, [[1, 0, 0], [0, 0, 0], [0, 0, 1]]):
+        for size in ((2, 4), (3, 1)):
+            ask_reading(student, rng, rows, f"{SILENT} It is as wide as the state.", averaged, widths=size)
+    ask_reading(student, rng, [[1] + [0] * (MOST - 3) + [1, 0]], inside)
     drawn = (torch.rand(3, 7, generator=rng) < 0.6).int().tolist()
     ask_reading(student, rng, [*drawn, [0, 1, 0, 1, 0, 1, 0]], inside)
     ask_with_views(student, rng)

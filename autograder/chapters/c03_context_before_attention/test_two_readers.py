@@ -1,12 +1,13 @@
 """Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of two readers."""
 import torch
 
+from autograder.chapters.c03_context_before_attention.twins import MOST, twin, twins
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.draws import counts, distinct, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/elmo"
-CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 
 letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=f"{PAGE}#a-word-is-its-letters", withhold=MODELS)
 
@@ -37,7 +38,7 @@ def above(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
 
 @letter_patterns.stage("one-place", points=1)
 def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
-    for width, dim, number in ((1, 1, 1), (2, 1, 2), (3, 3, 3), (whole(rng, 3, 5), 2, whole(rng, 3, 5)), (2, 4, 1)):
+    for width, dim, number in ((1, 1, 1), (2, 1, 2), (3, 3, 3), (whole(rng, 3, 5), 2, whole(rng, 3, 5)), (2, 4, 1), (MOST, 2, 2), (2, MOST, 2), (2, 2, MOST)):
         letters = normal(rng, width, dim)
         filters = above(letters, normal(rng, number, width, dim))
         ask_patterns(student, letters, filters, torch.zeros(number),
@@ -49,7 +50,7 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
 @letter_patterns.stage("maximum", points=1.5)
 def test_the_largest_of_all_places_counts(student, rng):
     rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
-    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5), (130, 2, 2, 2)):
+    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5), (MOST, 2, 2, 2), (MOST, 150, 1, 2), (6, 2, 5, 5), (6, 4, 3, 3)):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, above(letters, filters), torch.zeros(number), rule)
     for place in (0, 3, whole(rng, 1, 2)):                      # places 0 to 3
@@ -57,6 +58,11 @@ def test_the_largest_of_all_places_counts(student, rng):
         letters[place:place + 2] += pattern
         ask_patterns(student, letters, pattern[None], torch.zeros(1), rule)
     ask_patterns(student, torch.ones(3, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2), rule)
+    for parts in twins((normal(rng, 6, 2), normal(rng, 3, 2, 2), uniform(rng, 40, 60, 3)))[:3]:
+        ask_patterns(student, *parts, f"{rule} The same numbers in another order are another word, or another filter.")
+    uneven = torch.tensor([[1e6], [1.0], [2.0], [1.5], [2.5], [1e5]])
+    ask_patterns(student, uneven, torch.tensor([[[-1.0]], [[-3.0]]]), torch.tensor([9.0, 5.0]),
+                 "Each place has a score of its own: a large letter elsewhere does not cost it its digits.")
     twice = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
     ask_patterns(student, twice, torch.tensor([[[3.0], [1.0]]]), torch.zeros(1), "The same largest score at two places counts once.")
 
@@ -64,12 +70,13 @@ def test_the_largest_of_all_places_counts(student, rng):
 @letter_patterns.stage("bias", points=1)
 def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
     rule = "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
-    for length, width, dim, number in ((3, 3, 2, 1), (6, 2, 2, 4), (whole(rng, 5, 8), 2, 3, whole(rng, 3, 5)), (1, 1, 1, 2)):
+    for length, width, dim, number in ((3, 3, 2, 1), (6, 2, 2, 4), (whole(rng, 5, 8), 2, 3, whole(rng, 3, 5)), (1, 1, 1, 2), (5, 3, 2, 3), (4, 1, 2, 4), (3, 2, 2, MOST)):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
     ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
     drawn = [(normal(rng, 4, 2), normal(rng, 2, 2, 2), uniform(rng, 40, 60, 2)) for _ in range(2)]
-    for parts in one_changed(*drawn):
+    many = normal(rng, 5, 2), normal(rng, 4, 2, 2), uniform(rng, 40, 60, 4)
+    for parts in [*one_changed(*drawn), *twins(many)[::3]]:
         ask_patterns(student, *parts, rule)
     letters, filters = uniform(rng, 1, 2, 4, 2), -uniform(rng, 1, 2, 3, 2, 2)          # all scores are below 0
     ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
@@ -87,7 +94,10 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
                      "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
                      "would find zeros, and no score is cut before the bias is there.")
     ask_patterns(student, torch.tensor([[1.0], [2.0]]), torch.tensor([[[-150.0]]]), torch.tensor([200.0]), "A score may be as low as it likes.")
-    ask_patterns(student, torch.zeros(2, 2), normal(rng, 3, 1, 2), uniform(rng, 1, 2, 3), "Where all scores are 0 the biases are left.")
+    ask_patterns(student, torch.tensor([[1e5], [2e5]]), torch.tensor([[[-1e5]]]), torch.tensor([3e10]), "A score may be as low as it likes.")
+    for _ in range(2):
+        ask_patterns(student, torch.zeros(2, 2), normal(rng, 3, 1, 2), uniform(rng, 1, 2, 3), "Where all scores are 0 the biases are left, in a tensor of its own.")
+    ask_patterns(student, torch.full((2, 1), 0.02), torch.tensor([[[0.002]], [[-1.0]]]), torch.zeros(2), "A small answer is not 0.")
     letters, filters = 300 * normal(rng, 6, 3), normal(rng, 3, 2, 3) / 50
     ask_patterns(student, letters, above(letters, filters), torch.zeros(3),
                  "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
@@ -104,7 +114,7 @@ def ask_mix(student, layers, weights, gamma: float, cause: str) -> None:
     expect(student.mix_layers(layers, weights, gamma), given=given).close(right.float(), **CLOSE, cause=cause)
 
 
-SIZES = ((3, 4, 2), (2, 1, 1), (3, 3, 3), (1, 2, 3), (2, 5, 1), (4, 1, 6))
+SIZES = ((3, 4, 2), (2, 1, 1), (3, 3, 3), (1, 2, 3), (2, 5, 1), (4, 1, 6), (4, 4, 2), (4, 2, 4), (MOST, 2, 1), (2, MOST, 1), (2, 1, MOST))
 
 
 @mix_layers.stage("equal", points=1)
@@ -123,6 +133,9 @@ def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     layers = normal(rng, 2, 130, 1)
     for _ in range(2):
         ask_mix(student, layers, normal(rng, 2), 1.0, rule)
+    first = normal(rng, 4, 2, 3) + 0.5, normal(rng, 4), 1.0
+    for parts in twins(first):
+        ask_mix(student, *parts, f"{rule} The same numbers in another order are another mix.")
     ask_mix(student, torch.tensor([[[4.0]], [[2.0]], [[0.0]]]), torch.tensor([0.0, 2.0, 0.0]).log1p(), 1.0, rule)
 
 
@@ -132,7 +145,7 @@ def test_gamma_multiplies_the_whole(student, rng):
     for gamma in (2.0, 3.0):
         ask_mix(student, layers, weights, gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
     ask_mix(student, normal(rng, 1, 2, 3), normal(rng, 1), 3.0, "gamma multiplies the mix of a single layer too.")
-    for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0):
+    for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0, -1e6, 1e-4):
         ask_mix(student, normal(rng, 3, 2, 4) + 0.5, normal(rng, 3), gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
 
 
@@ -144,7 +157,10 @@ def test_large_weights_give_finite_shares(student, rng):
     ask_mix(student, torch.tensor([[[1e8]], [[0.0]]]), torch.tensor([-16.0, 0.0]), 1.0, "A small share of a large layer is seen in the mix.")
     for weights in ([800.0, 0.0], [300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
         ask_mix(student, normal(rng, 2, 3, 2) + 0.5, torch.tensor(weights), 1.0, rule)
-    ask_mix(student, 1000 * normal(rng, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
+    for weights in ([-800.0, -799.0], [-12.0, -12.5], [0.0, 0.0, -800.0], [300.0] * 3, [-14.0, 0.0]):
+        ask_mix(student, uniform(rng, 1, 2, len(weights), 2, 2), torch.tensor(weights), 1.0, rule)
+    ask_mix(student, torch.tensor([[[1e8, 1e7]], [[0.0, 0.0]]]), torch.tensor([-25.0, 0.0]), 1.0, "A small share of a large layer is seen in the mix.")
+    ask_mix(student, 1000 * uniform(rng, 1, 2, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
 
 
 both_targets = exercise("03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS)
@@ -198,7 +214,17 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
                                                                    "asked for that word.", filling=filling)
     for rows in ([[1, 2, 3]], [[1, 2, 3, 4]]):
         ask_targets(student, rows, ("ahead", "behind"), "The same ids have other targets with another mask.", columns=4, filling=4)
-    ask_targets(student, [[*range(1, 131)], [7]], ("ahead", "behind"), "Each text is shifted as a whole, however long it is.")
+    for rows in ([[*range(1, MOST + 1)], [7]], [[9], [*range(1, MOST + 1)]]):
+        ask_targets(student, rows, ("ahead", "behind"), "Each text is shifted as a whole, however long it is.")
+    ask_targets(student, texts(rng, *(number % 4 for number in range(MOST))), ("ahead", "behind"), "Each text is shifted by itself, however many there are.")
+    ids = torch.tensor([[5, 3, 8, 2], [9, 4, 7, 1], [6, 2, 3, 5]])
+    for table in (ids, twin(ids)):
+        for lengths in ([2, 3, 2], [3, 2, 2]):
+            cut = [row[:length] for row, length in zip(table.tolist(), lengths)]
+            mask, right = targets(cut, 4, 0)[1:]
+            asked = expect(student.both_targets(table, mask), given=f"the ids {table.tolist()}, texts of {lengths} words")
+            for name in right:
+                asked.has(name).equals(right[name], cause="The same ids in another order, or cut elsewhere, have other targets.")
     zeros = [[5, 0, 0, 3], [0, 4], [0, 0, 0]]
     ask_targets(student, zeros, ("ahead", "behind"), "Id 0 is a word like any other: only mask says what is filling.", filling=0)
     ask_targets(student, [[3, 3, 3], [3, 3]], ("ahead", "behind"), "The same word may come again, and may stand in the filling too.", filling=3)
@@ -211,4 +237,5 @@ def test_texts_of_one_word_or_none_have_no_target(student, rng):
     for rows, columns in (([[4]], 1), ([[4], [0]], 1), ([[4], []], 1), ([[], []], 3), ([[6], [], [2, 8]], 2), ([[5], []], 4)):
         ask_targets(student, rows, ("ahead", "behind"), rule, columns)
     large = counts(rng, 100_000, 3_000_000, 2, 4).tolist()
-    ask_targets(student, [*large, [2**40, 2**40 + 1]], ("ahead", "behind"), "Ids may be large: the targets are int64.")
+    for rows in ([*large, [2**40, 2**40 + 1]], [[2**24 + 1, 2**31 + 1, 2**53 + 1, 2**62 + 1], [2**63 - 1, 2**53 + 3]]):
+        ask_targets(student, rows, ("ahead", "behind"), "Ids may be large: the targets are int64, and exact.")
