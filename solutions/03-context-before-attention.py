@@ -50,7 +50,7 @@
 # - *Logarithms* are natural ones, in nats, unless a statement says bits.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used. What is withheld are the course's own language models, and torch's ready LSTM, in every form, in exercise 4.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, unless a statement says otherwise; the last part of the notebook has some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -119,7 +119,7 @@ def attempt(function, *arguments):
 # - A text may be empty and adds nothing; a text of one token adds to the last row only. A text that comes twice counts twice. There may be no text at all: then the table is all zeros.
 # - A token may follow itself, and a cell may grow to thousands. (The last part of the notebook counts one text of 1.3 million tokens with $V$ = 1,024; the check does not.)
 #
-# **In**: `texts`, a list of lists of whole numbers from 0 to `vocab_size` - 1; a text has up to some thousand of them, and not every number needs to occur. `vocab_size` is at least 1. **Out**: float32 $(V + 1, V)$.
+# **In**: `texts`, a list of at most 300 lists of whole numbers from 0 to `vocab_size` - 1; a text has up to 3,000 of them, all texts together up to 30,000, and not every number needs to occur. `vocab_size` is at least 1 and at most 300. **Out**: float32 $(V + 1, V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -387,7 +387,7 @@ if smooth is not None:
 #
 # - Each row of the batch is for itself.
 # - `h` may have another width $R$ than `c` has. In a textbook's LSTM $R = H$; ELMo makes $h$ narrower between two steps. Your $h_\text{new}$ is as wide as `c`.
-# - The sums in the blocks, and `c`, may be as large as a few hundred, of either sign. All six parts are finite then. A gate has its four digits wherever its sum is above -30, and nothing is added to them here; below, 0 is as good.
+# - The sums in the blocks, and `c`, may be as large as 400, of either sign. All six parts are finite then. A gate has its four digits wherever its sum is above -30 (below, 0 is as good), and $g$ has them however small it is: nothing is added to them here.
 #
 # **In**: all float32: `x` $(B, D)$, `h` $(B, R)$, `c` $(B, H)$, `w_x` $(4H, D)$, `w_h` $(4H, R)$, `b` $(4H)$. **Out**: a dictionary of six float32 tensors $(B, H)$.
 #
@@ -647,7 +647,7 @@ for pattern in ("ban", "ing", "k"):
 #
 # - The same shares hold at every place. Nothing is normalised but the weights.
 # - Equal weights, whatever they are, give the mean of the layers; one layer alone has the share 1.
-# - Weights may be as large as a few hundred, of either sign: the shares are finite all the same. $\gamma$ may be any number, also 0 or negative.
+# - Weights may be as large as 800, of either sign: the shares are finite all the same. $\gamma$ may be any number, also 0 or negative.
 #
 # **In**: `layers` float32 $(L, T, C)$, finite, `weights` float32 $(L)$, `gamma` a float. **Out**: float32 $(T, C)$.
 #

@@ -115,15 +115,12 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
                 parts[-1][2 * block:2 * block + 2] = sign * sums
                 ask_step(student, parts, "ifgoch", rule)
     digits = "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is 0.00001."
-    for sums in ([0.0, -14.0, 0.0, 0.0], [-12.0, 0.0, 1.0, -13.0], [0.0, -30.0, 1e-5, 0.0], [0.0, -30.0, -3e-4, 0.0]):
+    for sums in ([0.0, -14.0, 0.0, 0.0], [-12.0, 0.0, 1.0, -13.0], [-29.0, -21.0, 1e-5, -25.0], [0.0, -29.0, -3e-4, 0.0]):
         b = torch.tensor(sums)
         parts = (torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(1, 1), torch.zeros(4, 2), torch.zeros(4, 1), b)
         came, right = student.lstm_step(*parts), true_step(*parts)
         for name in PARTS[:4]:
             expect(came).has(name).close(right[name].float(), rtol=1e-4, atol=1e-16, cause=digits)
-    for sums, kept in (([-30.0, 0.0, 0.0, 0.0], 2e-6), ([0.0, -12.0, 0.0, 0.0], 20.0), ([0.0, 1.0, 1e-5, 0.0], 0.0)):
-        parts = (torch.zeros(1, 2), torch.zeros(1, 1), torch.full((1, 1), kept), torch.zeros(4, 2), torch.zeros(4, 1), torch.tensor(sums))
-        ask_step(student, parts, "ch", digits)
     for kept in (3.0, -250.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, 1.0]]))
         parts[-1][:4] = torch.tensor([-390.0, -390.0, 390.0, 390.0])
@@ -243,8 +240,10 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
         expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
     lengths = [torch.arange(4) < torch.tensor(one)[:, None] for one in ([2, 3, 2], [3, 2, 2])]
-    for parts in [*twins((bent, normal(rng, 3, 4, 3), lengths[0], normal(rng, 3, 2))), (bent, normal(rng, 3, 4, 3), lengths[1], normal(rng, 3, 2))]:
-        expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} The same numbers in another order are another text.")
+    alike = twins((bent, normal(rng, 3, 4, 3), normal(rng, 3, 2)))
+    for step, x, first in alike:
+        for parts in ((step, x, mask, first) for mask in lengths):
+            expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} The same numbers in another order are another text.")
     length = whole(rng, 3, 5)
     ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
 
