@@ -5,11 +5,14 @@ from collections import Counter
 
 from autograder.chapters.c02_tokenization.asking import (
     AS_IT_IS,
+    EACH,
     KEPT,
+    SIGNS_OF_ALL_KINDS,
     TOKENIZERS,
     ask_pairs,
     ask_pieces,
     shuffled,
+    with_kin,
     word_of,
 )
 from autograder.checks.draws import whole
@@ -78,8 +81,14 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
     ask_merges(student, ["abcdefghijklmnyz", "yzx"], [1, 1], 1, "Every pair of neighbours is counted, the last one of a long word too.",
                [("y", "z")])
     ask_merges(student, ["e\u0301", "\u212b"], [2, 1], 1, f"A character is what len counts. {KEPT}", [("e", "\u0301")])
-    for count in (100_000, 2**24, 2**53):
+    for count in (100_000, 2**24, 2**53 - 1):
         ask_merges(student, ["ab", "cd"], [count, count + 1], 1, f"{rule} A count may be large, and one more is more.", [("c", "d")])
+    for words, counts in ((["cd", "ab"], [2**31, 5]), (["cd", "ab", "cd"], [2**53, 2**53, 1]), (["cd"] * 5 + ["ab"] * 4, [2**53] * 9)):
+        ask_merges(student, words, counts, 1, f"{rule} A sum may be large, and is a whole number.", [("c", "d")])
+    for words, counts in ((["ab"] * 250 + ["cd"] * 150, [1] * 250 + [2] * 150), (["cd"] * 150 + ["ab"] * 250, [2] * 150 + [1] * 250)):
+        ask_merges(student, words, counts, 1, f"{rule} A list may have some hundred words.", [("c", "d")])
+    for word in ("ab" * 49 + "cd" * 51, "cd" * 51 + "ab" * 49):
+        ask_merges(student, [word], [1], 1, f"{rule} A word may have 200 characters.", [("c", "d")])
     while not first_is_alone(*(drawn := random_words(rng, "abcd", 6))):
         pass
     ask_merges(student, *drawn, 1, rule)
@@ -92,6 +101,9 @@ def test_pairs_are_counted_again_after_each_merge(student, rng):
     ask_merges(student, ["abcd", "bcx", "xy", "bcd"], [5, 3, 4, 2], 3, rule)
     ask_merges(student, ["hug", "pug", "pun", "bun", "hugs"], [10, 5, 12, 4, 5], 3, rule, [("u", "g"), ("u", "n"), ("h", "ug")])
     ask_merges(student, ["abab", "xz"], [4, 3], 2, "The pair is joined in all its places of a word.")
+    chain = "".join(map(chr, range(0x4E00, 0x4E00 + 100)))
+    ask_merges(student, [chain], [1], 99, f"{rule} There may be many merges, and pieces may be long.",
+               [(chain[:place], chain[place]) for place in range(1, 100)])
     for number in (2, 3):
         words = ["abc", "bcd", "cde", "abcde", "xy"][:number + 2]
         ask_merges(student, words, [whole(rng, 11, 19), whole(rng, 31, 39), whole(rng, 51, 59), 71, 97][:number + 2], number, rule)
@@ -107,6 +119,7 @@ def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student
     ask_merges(student, ["aaaa", "xy"], [5, 2], 2, rule, [("a", "a"), ("aa", "aa")])
     ask_merges(student, ["aaaaa", "baaa", "x"], [5, 4, 9], 4, rule)
     ask_merges(student, ["a" * whole(rng, 6, 12), "baa", "cc"], [3, 7, 2], 2, rule)
+    ask_merges(student, ["a" * 200], [1], 20, f"{rule} Pieces may be long.")
 
 
 @train_bpe.stage("ties", points=1.5)
@@ -141,6 +154,14 @@ def test_training_ends_in_time(student):
     for words, counts in (([], []), (["a", ""], [3, 4]), (["x", "y", "z"], [1, 1, 1])):
         ask_merges(student, words, counts, 5, "Without pairs there are no merges: an empty list.", [])
     ask_merges(student, ["bank", "bay"], [3, 4], 0, "num_merges may be 0: then there are no merges.", [])
+    ask_merges(student, [SIGNS_OF_ALL_KINDS], [1], 100, "A character of any kind is a character of the word, and none of them parts pieces.")
+    ask_merges(student, ["a.b", "axb", "[a]"], [3, 2, 2], 4, "A dot in a word is a dot: only the pair itself is joined.")
+    for arguments in with_kin(["bank", "tank", "bay", "inks"], [3, 2, 7, 4], 3):
+        ask_merges(student, *arguments, EACH)
+    for words, counts, number in ((["bank", "tank", "bay"], [3, 2, 4], 7), (["bank", "tank", "bay"], [3, 2, 4], 2),
+                                  (["bank", "tank", "bay"], [2, 6, 1], 7), (["banks", "tank", "bay"], [3, 2, 4], 7),
+                                  (["bkna", "tank", "bay"], [3, 2, 4], 7), (["bank", "tank", "bay"], [3, 2, 4], 1)):
+        ask_merges(student, words, counts, number, EACH)
 
 
 bpe_split = exercise("02.bpe_split", function="bpe_split", points=5,
@@ -195,6 +216,7 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
     ask_split(student, "\n \r\n", [("b", "c")], "The end of a line is a character like any other.", ["\n", " ", "\r", "\n"])
     ask_split(student, "ab", [("x", chr(200 + place)) for place in range(300)] + [("a", "b")], f"{rule} A list may have some hundred.", ["ab"])
     ask_split(student, AS_IT_IS, [("B", "e")], KEPT)
+    ask_split(student, SIGNS_OF_ALL_KINDS, [("y", "z"), ("A", "B")], "Characters of any kind stand in a word, and none of them parts pieces.")
     for size in (2, 5, 6):
         word = shuffled(rng, "bankriveto")[:size]
         at = whole(rng, 0, size - 2)
@@ -220,6 +242,8 @@ def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng)
         ask_split(student, "a" * number, [("a", "a")], rule, ["aa"] * (number // 2) + ["a"] * (number % 2))
     ask_split(student, "banana", [("a", "n"), ("x", "y")], rule, ["b", "an", "an", "a"])
     ask_split(student, "an" * 120, [("a", "n")], rule, ["an"] * 120)
+    for ends in (("x", ""), ("x", "y"), ("", "xy")):
+        ask_split(student, ends[0] + "an" * 99 + ends[1], [("a", "n")], f"{rule} A word may have 200 characters.")
     ask_split(student, "a" * 7, [("a", "a"), ("aa", "aa")], rule, ["aaaa", "aa", "a"])
     ask_split(student, "anbanxan", [("a", "n"), ("an", "b"), ("x", "an")], rule, ["anb", "an", "xan"])
 
@@ -235,8 +259,8 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
     ask_split(student, "abc", [("b", "c"), ("a", "b"), ("ab", "c")],
               "Only a pair that is in the list itself is joined: a and bc are not, although ab and c would give the same text.",
               ["a", "bc"])
-    letters = "abcdefghijklmnopqrst"
-    ask_split(student, letters, [(letters[:place], letters[place]) for place in range(1, 20)], f"{rule} There are as many rounds as it takes.",
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + 150)))
+    ask_split(student, letters, [(letters[:place], letters[place]) for place in range(1, 150)], f"{rule} There are as many rounds as it takes.",
               [letters])
     ask_split(student, "abbaababaabbaa", [("b", "a"), ("ba", "a"), ("a", "b"), ("ab", "baa")], rule, ["abbaa", "ba", "baa", "b", "baa"])
     ask_split(student, "a" * 9, [("a", "a"), ("aa", "aa"), ("aa", "a"), ("aa", "aaaa")], rule, ["aaaa", "aaaa", "a"])
@@ -244,3 +268,10 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
         merges = list_of_merges(rng, "abc", whole(rng, 9, 24))
         word = "".join(word_of(rng, "abcd", 6, 9) + left + right for left, right in merges[-3:])
         ask_split(student, word, merges, rule)
+    merges = list_of_merges(rng, "abcd", 30)
+    ask_split(student, word_of(rng, "abcdx", 190, 200), merges, f"{rule} A word may have 200 characters.")
+    for word, merges in with_kin("xabcacby", [("x", "z"), ("a", "b"), ("b", "c"), ("z", "x")]):
+        ask_split(student, word, merges, EACH)
+    for word, merges in (("banking", [("i", "n")]), ("banking", [("a", "n"), ("k", "i"), ("ki", "n")]), ("thanking", [("i", "n"), ("a", "n")]),
+                         ("king", [("i", "n"), ("in", "g"), ("k", "ing")])):
+        ask_split(student, word, merges, EACH)

@@ -2,7 +2,16 @@
 from collections import Counter
 from fractions import Fraction
 
-from autograder.chapters.c02_tokenization.asking import AS_IT_IS, KEPT, TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import (
+    AS_IT_IS,
+    EACH,
+    KEPT,
+    TOKENIZERS,
+    ask_pieces,
+    shuffled,
+    with_kin,
+    word_of,
+)
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 
@@ -20,6 +29,8 @@ def ask_word(student, word: str, vocabulary: list[str], right: list[str], cause:
 def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
     ask_word(student, "bank", ["bank", "river"], ["bank"], "A word that is in the vocabulary is one piece, without a mark.")
     ask_word(student, "", ["bank", "##s", "##ing"], [], "An empty word has no pieces: the answer is an empty list.")
+    for letter in ("b", "\u6cb3", "\u00e9"):
+        ask_word(student, letter, ["##s", letter], [letter], "A word of one character may be a piece.")
     rule = "The first piece is looked up and written without ##, every other one with it."
     ask_word(student, "banks", ["bank", "##s", "s"], ["bank", "##s"], rule)
     ask_word(student, "abc", ["##a", "a", "b", "##b", "c", "##c"], ["a", "##b", "##c"], rule)
@@ -48,6 +59,12 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
     ask_word(student, word, known, [word[:cut], "##" + word[cut:]], rule)
     ask_word(student, "abc", ["ab", "a", "abc", "##c", "##bc"], ["abc"], rule)
     ask_word(student, "banking", ["b", "##anking", "##a"], ["b", "##anking"], rule)
+    long, single = word_of(rng, "bank", 100, 100), [*"bank", *("##" + letter for letter in "bank")]
+    for cut in (99, 1, 50):
+        ask_word(student, long, [*single, long[:cut], "##" + long[cut:]], [long[:cut], "##" + long[cut:]], f"{rule} A piece may be as long as the word.")
+    others = [f"{word_of(rng, 'bank', 4, 9)}x{number}" for number in range(450)]
+    for vocabulary in ([*others, "ba", "##nk"], ["##nk", "ba", *others]):
+        ask_word(student, "bank", vocabulary, ["ba", "##nk"], f"{rule} A vocabulary may have some hundred pieces.")
 
 
 @wordpiece.stage("unknown", points=1)
@@ -65,6 +82,11 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     ask_word(student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown.")
     word = shuffled(rng, "bankriveto")
     ask_word(student, word + "x", [word[:3], "##" + word[3:], "##" + word[3:6]], ["[UNK]"], rule)
+    vocabulary = ["[UNK]", "b", "ban", "bank", "##k", "##ing", "##king", "##s"]
+    for other, pieces, right in (("banking", vocabulary, ["bank", "##ing"]), ("bnaking", vocabulary, ["[UNK]"]),
+                                 ("banking", [*vocabulary[:5], "##ign", *vocabulary[6:]], ["[UNK]"]), ("bankings", vocabulary, ["bank", "##ing", "##s"]),
+                                 ("banking", [*vocabulary[:3], "bnak", *vocabulary[4:]], ["ban", "##king"]), ("BANKING", vocabulary, ["[UNK]"])):
+        ask_word(student, other, pieces, right, EACH)
 
 
 @wordpiece.stage("limit", points=1)
@@ -128,6 +150,8 @@ def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
     ask_first(student, ["abx", "aby", "abz", "cd"], [1] * 4, rule, {"cd": 1.0})
     ask_first(student, ["ab", "ac", "db", "eb"] * 40, [1] * 160, rule, {"ac": 1 / 80})
     ask_first(student, ["abx", "aby", "cbz", "cdz", "edx", "edy"], [1] * 6, rule)
+    ask_first(student, ["\u00e9\u00df", "x\u6cb3", "y\u6cb3", "\U00010400"], [1, 1, 1, 5], f"{rule} Letters may be of any script.", {"\u00e9\u00df": 1.0})
+    ask_first(student, ["x" * 150 + "ab" + "x" * 48, "xcdc"], [1, 1], f"{rule} A word may have 200 characters.")
     a, b, c, d, e = shuffled(rng, "bankriveto")[:5]
     ask_first(student, [a + b, d + b, e + b, a + c], [1] * 4, rule, {a + c: 0.5})
 
@@ -158,6 +182,10 @@ def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student,
     ask_first(student, ["nna", "an", "na"], [2, 1, 3], "The piece keeps the mark of its first part: a piece inside a word has one ##.")
     words, counts = without_ties(rng, "bank", 6)
     ask_first(student, words, counts, rule)
+    for arguments in with_kin(["bank", "tank", "bay", "kab"], [3, 2, 7, 4]):
+        ask_first(student, *arguments, EACH)
+    for words, counts in ((["bank", "tank", "bay"], [3, 2, 5]), (["bank", "tank", "yab"], [3, 2, 4]), (["bank", "tank", "bay"], [3, 4, 2])):
+        ask_first(student, words, counts, EACH)
 
 
 @first_merge.stage("borders", points=1)
@@ -171,9 +199,12 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
     ask_first(student, ["aa", "ab"], [6, 7], f"{tie} How often it stands there decides nothing.", {"aa": 1 / 13})
     ask_first(student, ["ab", "Zy"], [2, 2], f"{tie} Capitals come before small letters.", {"Zy": 0.5})
+    ask_first(student, ["\U00010400b", "\uff5ab"], [2, 2], f"{tie} Characters come in the order of their code points.", {"\uff5ab": 0.25})
     divided = "Equal fractions are equal: divide once, by the product. Dividing by one count and then by the other rounds twice."
     for more in ("a", "zb"):            # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)
         ask_first(student, ["ab", more, "cd", "zd", "z"], [3, 2, 1, 4, 40], divided, {"ab": 0.2})
+    ask_first(student, ["ab", "a", "cd", "c"], [3, 46, 25, 24], divided, {"ab": 1 / 49})
+    ask_first(student, ["ab", "a", "cd", "zd", "z"], [1, 8, 5, 4, 40], divided, {"ab": 1 / 9})
     for count in (3_000, 30_000, 300_000):
         ask_first(student, ["ab", "cd"], [count, count - 1], "Only equal scores are a tie. Nearly equal ones are not: the larger wins, "
                                                              "however little larger it is.", {"cd": 1 / (count - 1)})

@@ -2,7 +2,7 @@
 import unicodedata
 from functools import cache
 
-from autograder.chapters.c02_tokenization.asking import TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.chapters.c02_tokenization.asking import EACH, TOKENIZERS, ask_pieces, shuffled, with_kin, word_of
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 from autograder.checks.values import told_apart
@@ -38,6 +38,7 @@ def test_words_are_cut_at_every_kind_of_space(student, rng):
     ask_words(student, "  the  bank   lends ", ["the", "bank", "lends"], rule)
     ask_words(student, "bank", ["bank"], "A text of one word is that word.")
     ask_words(student, "the bank " * 40, ["the", "bank"] * 40, rule)
+    ask_words(student, "bank" * 50, ["bank" * 50], f"{rule} A word may be as long as the text.")
     for text in ("", " ", " \n  "):
         ask_words(student, text, [], "A text without words gives an empty list.")
     kinds = "A tab, a line end, and whatever isspace() calls a space cut words like a space."
@@ -95,6 +96,11 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
     ask_words(student, letters, ["".join(plain[letter] for letter in letters)], rule)
 
 
+# Of each block the first character, and the last that Unicode 8 had.
+CHINESE = [(0x4E00, 0x9FD5), (0x3400, 0x4DB5), (0x20000, 0x2A6D6), (0x2A700, 0x2B734), (0x2B740, 0x2B81D), (0x2B820, 0x2CEA1),
+           (0xF900, 0xFAD9), (0x2F800, 0x2FA1D)]
+
+
 @bert_words.stage("chinese", points=0.5)
 def test_each_chinese_character_is_a_word(student, rng):
     rule = "A character of CJK_BLOCKS is a word of its own, also beside letters; the first and last of a block belong to it."
@@ -104,10 +110,12 @@ def test_each_chinese_character_is_a_word(student, rng):
               "Kana get no spaces: they are in none of the blocks.")
     ask_words(student, "\u3131x\u3131", ["\u3131x\u3131"], "Hangul gets no spaces: it is in none of the blocks.")
     ask_words(student, "\ud55c\uad6d", ["\u1112\u1161\u11ab\u1100\u116e\u11a8"], "Hangul gets no spaces: it is in none of the blocks.")
-    ask_words(student, "a\u3005b\u3007c\u3021\u31f0\uff76x", ["a\u3005b\u3007c\u3021\u31f0\uff76x"],
+    outside = "a\u3005b\u3007c\u3021\u31f0\uff76x\u33ff\u4dc0\u4dff\ua000\ufb00\u2f00\U0001b000\U0001f200"
+    ask_words(student, outside, [outside],
               "Only the blocks decide: the sign of repetition, the round zero and other neighbours of theirs are in none.")
-    at = whole(rng, 0x4E01, 0x9F00)
-    ask_words(student, f"x{chr(at)}{chr(at + 1)}y", ["x", chr(at), chr(at + 1), "y"], rule)
+    for first, last in CHINESE:
+        inside = [one for one in map(chr, (first, *(whole(rng, first, last) for _ in range(2)), last)) if unicodedata.category(one) == "Lo"]
+        ask_words(student, "x".join(inside), [unicodedata.normalize("NFD", part) for one in inside for part in (one, "x")][:-1], rule)
 
 
 @bert_words.stage("invisible", points=0.5)
@@ -133,6 +141,15 @@ def test_letters_become_small(student, rng):
               "lower() makes \u1e9e small and leaves the small sigma at the end of a word as it is; casefold() does not.")
     words = [word_of(rng, "abcXYZ", 1, 5) for _ in range(4)]
     ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
+    ask_words(student, "the [MASK] [CLS]bank <S>", ["the", "[", "mask", "]", "[", "cls", "]", "bank", "<", "s", ">"],
+              "The name of a special token is text like any other: its signs are cut off, its letters become small.")
+    ask_words(student, "SS \u1e9e ss", ["ss", "\u00df", "ss"], EACH)
+    for text, in with_kin("".join(shuffled(rng, "abc xyz. ") for _ in range(20))):
+        ask_words(student, text, text.replace(".", " . ").split(), EACH)
+    letters = [one for one in (drawn[whole(rng, 0, len(drawn) - 1)] for drawn in map(known, ("Lo", "Lm", "Nl", "No", "So", "Sm", "Nd") * 25))
+               if unicodedata.normalize("NFD", one) == one.lower() == one > "\x7f" and not any(first <= ord(one) <= last for first, last in CHINESE)]
+    for text in ("\u0131l\u0131k \u0237\u0142\u0111\u0127\u014b\u017f\ufb01\u0149\u0138", "".join(letters)):
+        ask_words(student, text, text.split(), "What no rule names stays as it is: letters, numbers and symbols of every script.")
 
 
 byte_decode = exercise("02.byte_decode", function="byte_decode", also=["byte_table"], points=5,
@@ -193,6 +210,8 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
     expect(student.byte_decode(["", "a", ""])).equals("a", cause="A token may be empty.")
     text = word_of(rng, "ab c\nd~!", 6, 14).encode()
     ask_text(student, text, [2, 4], rule)
+    for long, in with_kin(shuffled(rng, "The river bank lends. " * 15)):        # some hundred tokens
+        ask_text(student, long.encode(), list(range(1, len(long))), EACH)
 
 
 @byte_decode.stage("joined-first", points=1.5)
