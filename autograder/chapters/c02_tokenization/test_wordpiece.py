@@ -59,9 +59,9 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
     ask_word(student, word, known, [word[:cut], "##" + word[cut:]], rule)
     ask_word(student, "abc", ["ab", "a", "abc", "##c", "##bc"], ["abc"], rule)
     ask_word(student, "banking", ["b", "##anking", "##a"], ["b", "##anking"], rule)
-    long, single = word_of(rng, "bank", 100, 100), [*"bank", *("##" + letter for letter in "bank")]
-    for cut in (99, 1, 50):
-        ask_word(student, long, [*single, long[:cut], "##" + long[cut:]], [long[:cut], "##" + long[cut:]], f"{rule} A piece may be as long as the word.")
+    long, single = word_of(rng, "bank", 99, 99), [*"bank", *("##" + letter for letter in "bank")]
+    for cut in (98, 1, 50):
+        ask_word(student, long, list(dict.fromkeys([*single, long[:cut], "##" + long[cut:]])), [long[:cut], "##" + long[cut:]], f"{rule} A piece may be as long as the word.")
     others = [f"{word_of(rng, 'bank', 4, 9)}x{number}" for number in range(450)]
     for vocabulary in ([*others, "ba", "##nk"], ["##nk", "ba", *others]):
         ask_word(student, "bank", vocabulary, ["ba", "##nk"], f"{rule} A vocabulary may have some hundred pieces.")
@@ -151,7 +151,7 @@ def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
     ask_first(student, ["ab", "ac", "db", "eb"] * 40, [1] * 160, rule, {"ac": 1 / 80})
     ask_first(student, ["abx", "aby", "cbz", "cdz", "edx", "edy"], [1] * 6, rule)
     ask_first(student, ["\u00e9\u00df", "x\u6cb3", "y\u6cb3", "\U00010400"], [1, 1, 1, 5], f"{rule} Letters may be of any script.", {"\u00e9\u00df": 1.0})
-    ask_first(student, ["x" * 150 + "ab" + "x" * 48, "xcdc"], [1, 1], f"{rule} A word may have 200 characters.")
+    ask_first(student, ["ab" + "x" * 197 + "b", "cd", "ed", "fd"], [1] * 4, f"{rule} A word may have 200 characters.")
     a, b, c, d, e = shuffled(rng, "bankriveto")[:5]
     ask_first(student, [a + b, d + b, e + b, a + c], [1] * 4, rule, {a + c: 0.5})
 

@@ -71,7 +71,11 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     ask_words(student, "x".join(signs), [part for sign in signs for part in (sign, "x")][:-1], others)
     ask_words(student, "5\u20ac 3\u00a9b 2\u00b0 \u2192x", ["5\u20ac", "3\u00a9b", "2\u00b0", "\u2192x"],
               "Symbols outside ASCII, such as the euro, are no punctuation and stay in their word.")
-    ask_words(student, "a\u2e80b \u31c0x \u2e81", ["a\u2e80b", "\u31c0x", "\u2e81"],
+    came = expect(student.bert_words(text := "the [MASK] [CLS]bank [SEP]")).is_a(list)
+    ask_pieces([part.lower() if type(part) is str else part for part in came], "the [ mask ] [ cls ] bank [ sep ]".split(),
+               cause=f"{rule} The name of a special token is text like any other.", given=f"the text {text!r}, capitals not looked at")
+    ask_words(student, "a\u2e80b \u31c0x \u2e81 \u4dc0x\u4dff",
+              ["a\u2e80b", "\u31c0x", "\u2e81", "\u4dc0x\u4dff"],
               "Radicals and strokes are symbols and in none of CJK_BLOCKS, whatever their name says: they stay in their word.")
 
 
@@ -110,7 +114,7 @@ def test_each_chinese_character_is_a_word(student, rng):
               "Kana get no spaces: they are in none of the blocks.")
     ask_words(student, "\u3131x\u3131", ["\u3131x\u3131"], "Hangul gets no spaces: it is in none of the blocks.")
     ask_words(student, "\ud55c\uad6d", ["\u1112\u1161\u11ab\u1100\u116e\u11a8"], "Hangul gets no spaces: it is in none of the blocks.")
-    outside = "a\u3005b\u3007c\u3021\u31f0\uff76x\u33ff\u4dc0\u4dff\ua000\ufb00\u2f00\U0001b000\U0001f200"
+    outside = "a\u3005b\u3007c\u3021\u31f0\uff76x\ua000"
     ask_words(student, outside, [outside],
               "Only the blocks decide: the sign of repetition, the round zero and other neighbours of theirs are in none.")
     for first, last in CHINESE:
@@ -141,15 +145,14 @@ def test_letters_become_small(student, rng):
               "lower() makes \u1e9e small and leaves the small sigma at the end of a word as it is; casefold() does not.")
     words = [word_of(rng, "abcXYZ", 1, 5) for _ in range(4)]
     ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
-    ask_words(student, "the [MASK] [CLS]bank <S>", ["the", "[", "mask", "]", "[", "cls", "]", "bank", "<", "s", ">"],
-              "The name of a special token is text like any other: its signs are cut off, its letters become small.")
-    ask_words(student, "SS \u1e9e ss", ["ss", "\u00df", "ss"], EACH)
-    for text, in with_kin("".join(shuffled(rng, "abc xyz. ") for _ in range(20))):
-        ask_words(student, text, text.replace(".", " . ").split(), EACH)
-    letters = [one for one in (drawn[whole(rng, 0, len(drawn) - 1)] for drawn in map(known, ("Lo", "Lm", "Nl", "No", "So", "Sm", "Nd") * 25))
-               if unicodedata.normalize("NFD", one) == one.lower() == one > "\x7f" and not any(first <= ord(one) <= last for first, last in CHINESE)]
-    for text in ("\u0131l\u0131k \u0237\u0142\u0111\u0127\u014b\u017f\ufb01\u0149\u0138", "".join(letters)):
-        ask_words(student, text, text.split(), "What no rule names stays as it is: letters, numbers and symbols of every script.")
+    for text in ("ss", "\u00df", "SS", "\u1e9e", "ss"):
+        ask_words(student, text, [text.lower()], EACH)
+    for text, in with_kin(" ".join(shuffled(rng, "abcxyz") for _ in range(28))):
+        ask_words(student, text, text.split(), EACH)
+    letters = [one for one in (drawn[whole(rng, 0, len(drawn) - 1)] for drawn in map(known, ("Lo", "Lm", "Nl", "No", "Nd") * 30))
+               if unicodedata.normalize("NFKD", one) == one.casefold() == one and ("\x7f" < one < "\u1100" or "\u1200" <= one < "\u2e80")]
+    for text in ("\u0131l\u0131k \u0237\u0142\u0111\u0127\u014b\u0138", "".join(letters)):
+        ask_words(student, text, text.split(), "What no rule names stays as it is: letters and numbers of every script.")
 
 
 byte_decode = exercise("02.byte_decode", function="byte_decode", also=["byte_table"], points=5,
