@@ -3,13 +3,11 @@ import numpy as np
 
 from autograder.chapters.c02_tokenization.asking import (
     AS_IT_IS,
-    EACH,
     KEPT,
     TOKENIZERS,
     ask_numbers,
     ask_same,
     shuffled,
-    with_kin,
     word_of,
 )
 from autograder.checks.draws import counts, whole
@@ -69,17 +67,15 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
         ask_input(student, [4], [second], 5, ("ids",), rule)
     for a, b in ((0, 2), (3, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), "A text may be empty; both [SEP] stand there all the same.")
-    ask_input(student, [2**31, 5], [2**62], 6, ("ids",), "A token may be a large whole number.")
+    ask_input(student, [2**31, 5], [2**40], 6, ("ids",), "A token may be any whole number from 0 on, however large.")
     ask_input(student, tokens(rng, 300), tokens(rng, 297), 600, ("ids",), f"{rule} A text may be long: max_length is the only limit.")
-    for arguments in with_kin(tokens(rng, 5), tokens(rng, 6), 14):
-        ask_input(student, *arguments, ("ids",), EACH)
     ask_input(student, [102, 101], [0, 102, 5], 8, ("ids",), "The tokens 0, 101 and 102 of a text are tokens like any other.")
 
 
 @fill_pair.stage("segments", points=1)
 def test_the_second_text_and_its_sep_are_segment_one(student, rng):
     rule = "Segment 0 are [CLS], the first text and its [SEP]; segment 1 are the second text and the last [SEP]."
-    for a, b in ((2, 1), (1, 3), (3, 3), (0, 2), (2, 0), (0, 0), (300, 297), (2, 400), (400, 2)):
+    for a, b in ((2, 1), (1, 3), (3, 3), (0, 2), (2, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("segments",), rule)
     ask_input(student, [102, 7, 102], [102, 8], 8, ("segments",), f"{rule} A 102 in a text ends nothing.")
     ask_input(student, [7, 0], [0, 5, 0], 8, ("segments",), f"{rule} A 0 in a text is a token like any other, and no padding.")
@@ -87,7 +83,7 @@ def test_the_second_text_and_its_sep_are_segment_one(student, rng):
 
 @fill_pair.stage("padding", points=1)
 def test_padding_stands_at_the_end_and_is_masked(student, rng):
-    for a, b, more in ((2, 1, 2), (1, 1, 4), (3, 2, 1), (0, 1, 3), (0, 0, 1), (2, 3, 0), (1, 2, 600), (300, 200, 97)):
+    for a, b, more in ((2, 1, 2), (1, 1, 4), (3, 2, 1), (0, 1, 3), (0, 0, 1), (2, 3, 0)):
         first, second = tokens(rng, a), tokens(rng, b)
         ask_input(student, first, second, a + b + 3 + more, ("ids",), "Padding is 0 and stands at the end, up to max_length.")
         ask_input(student, first, second, a + b + 3 + more, ("mask",),
@@ -100,7 +96,7 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
 @fill_pair.stage("cut", points=1.5)
 def test_the_longer_text_loses_from_its_end(student, rng):
     rule = "What is too long is cut from the end of the text that is longer, token by token, and the special tokens are never cut."
-    for a, b, length in ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13), (400, 100, 300), (90, 410, 193)):
+    for a, b, length in ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
     ask_texts(student, tokens(rng, 4), tokens(rng, 2), 3, "With max_length 3 only the special tokens stay.")
     ask_texts(student, tokens(rng, 3), [], 5, rule)
@@ -112,7 +108,7 @@ def test_the_longer_text_loses_from_its_end(student, rng):
 @fill_pair.stage("odd", points=0.5)
 def test_of_two_equally_long_texts_the_second_loses(student, rng):
     rule = "If both texts are equally long, the second loses a token, so an odd last place stays with the first."
-    for a, b, length in ((5, 5, 10), (4, 4, 8), (2, 2, 4), (6, 6, 14), (1, 1, 4), (7, 3, 8), (3, 9, 8), (3, 3, 6), (300, 300, 512)):
+    for a, b, length in ((5, 5, 10), (4, 4, 8), (2, 2, 4), (6, 6, 14), (1, 1, 4), (7, 3, 8), (3, 9, 8), (3, 3, 6)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
 
 
@@ -137,11 +133,9 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
     ask_ids(student, AS_IT_IS, 40, KEPT)
     ask_ids(student, "e\u0301\u00a0 Bank\u00c9", 40, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
     ask_ids(student, "a\r\nb\rc\n</s><pad>", 60, "The text is read as it is: no end of a line is rewritten, and the name of a special token is text.")
-    ask_ids(student, "\U0001f3e6" * 200, 1000, f"{rule} There may be as many as max_length says.")
+    ask_ids(student, "\U0001f3e6" * 150, 1000, f"{rule} There may be as many as max_length says.")
     ask_ids(student, word_of(rng, SCRIPTS, 4, 9), 60, f"{rule} A character may be several bytes.")
     ask_ids(student, shuffled(rng, "The river bank. " * 8), 200, rule)
-    for text, length in with_kin(shuffled(rng, "The river bank. " * 12), 1000):
-        ask_ids(student, text, length, EACH)
 
 
 @byt5_ids.stage("cut", points=1)
@@ -177,8 +171,6 @@ def test_a_letter_takes_a_row_of_each_table(student, rng):
         ask_rows(student, letter, rows, rule)
     for letter in shuffled(rng, "bankriveto")[:3]:
         ask_rows(student, letter, whole(rng, 11, 9000), rule)
-    for letter, rows in (("c", 100), ("b", 101), ("b", 20_000), ("\U0010ffff", 19_999), ("b", 100)):
-        ask_rows(student, letter, rows, EACH)
 
 
 @byt5_ids.stage("letters", points=1)
@@ -189,8 +181,7 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
     ask_rows(student, "", 16_384, "The empty text has no characters: an empty list.")
     ask_rows(student, "\u00e9\u6cb3\U0001f3e6\U0010fffd", 16_384, rule)
     ask_rows(student, AS_IT_IS, 16_384, KEPT)
-    for text, rows in with_kin(shuffled(rng, "bank river " * 18), 16_384):
-        ask_rows(student, text, rows, f"{rule} {EACH}")
+    ask_rows(student, "bank " * 25, 16_384, rule)
     ask_rows(student, "e\u0301 Bank\u00a0\u00c9", 16_384, "The text is read as it is: nothing is dropped, put together, taken apart or made small.")
     ask_rows(student, word_of(rng, SCRIPTS, 5, 9), whole(rng, 100, 20_000), rule)
 
