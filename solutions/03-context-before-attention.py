@@ -381,7 +381,7 @@ if smooth is not None:
 #
 # All products in this line are number by number. Return a dictionary with the six parts: `"i"`, `"f"`, `"g"` and `"o"` as they are after the squashing, and the new `"c"` and `"h"`.
 #
-# **By hand.** One row, $H = 1$, all weights 0, $b = (0, \ln 3, \tfrac12 \ln 3, 0)$ and $c = 1$. Then $i = 1/2$, $f = 3/4$, $g = 1/2$ and $o = 1/2$, so the new $c$ is $3/4 + 1/4 = 1$ and $h = \tfrac12 \tanh 1 = 0.381$.
+# **By hand.** One row, $H = 1$, all weights 0, $b = (0, \ln 3, \tfrac12 \ln 3, \ln 3)$ and $c = 2$. Then $i = 1/2$, $f = 3/4$, $g = 1/2$ and $o = 3/4$, so the new $c$ is $3/2 + 1/4 = 7/4$ and $h = \tfrac34 \tanh \tfrac74 = 0.706$.
 #
 # **Rules**
 #
@@ -641,7 +641,7 @@ for pattern in ("ban", "ing", "k"):
 #
 # $$s_j = \frac{e^{w_j}}{\sum_k e^{w_k}} \qquad \text{mix}_t = \gamma \sum_j s_j\, h_{j,t}$$
 #
-# **By hand.** Weights $(0, \ln 2, 0)$ give the shares 1/4, 1/2, 1/4. Layers with 4, 2 and 0 at some place mix to 1 + 1 + 0 = 2; with $\gamma = 3$ it is 6.
+# **By hand.** Weights $(0, \ln 2, \ln 5)$ give the shares 1/8, 1/4, 5/8. Layers with 8, 4 and 0 at some place mix to 1 + 1 + 0 = 2; with $\gamma = 3$ it is 6.
 #
 # **Rules**
 #
@@ -724,7 +724,7 @@ for weight in (0.0, 1.0, 2.0, 3.0):
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# In the example, which row of the table has a 6 that would have been wrong without the mask?
+# In the example, at which place would a 6 be the target, without the mask, where the table has -100?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>

@@ -42,13 +42,13 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     assert (shares[2] * 32).tolist() == [7, 7, 15, 3] and (shares[0] * 128).tolist() == [7, 87, 31, 3]
     found = OURS["judge"](torch.tensor([[1 / 4, 1 / 2], [1 / 8, 1]]).log(), torch.tensor([[True, True], [True, False]]), 12)
     assert_close(found, {"nats_per_token": math.log(4), "perplexity": 4.0, "bits_per_byte": 0.5}, rtol=1e-6, atol=0)
-    zero, b = torch.zeros(4, 1), torch.tensor([0.0, math.log(3), math.log(3) / 2, 0.0])
-    step = OURS["lstm_step"](torch.zeros(1, 1), torch.zeros(1, 1), torch.ones(1, 1), zero, zero, b)
+    zero, b = torch.zeros(4, 1), torch.tensor([0.0, math.log(3), math.log(3) / 2, math.log(3)])
+    step = OURS["lstm_step"](torch.zeros(1, 1), torch.zeros(1, 1), torch.full((1, 1), 2.0), zero, zero, b)
     assert_close({name: one.item() for name, one in step.items()},
-                 {"i": 0.5, "f": 0.75, "g": 0.5, "o": 0.5, "c": 1.0, "h": 0.381}, rtol=0, atol=5e-4)
+                 {"i": 0.5, "f": 0.75, "g": 0.5, "o": 0.75, "c": 1.75, "h": 0.706}, rtol=0, atol=5e-4)
     letters, filters = torch.tensor([[2.0], [1], [3], [0]]), torch.tensor([[[1.0], [-1]], [[-1], [-1]]])
     assert OURS["letter_patterns"](letters, filters, torch.tensor([0.5, 1.0])).tolist() == [3.5, 0]
-    assert_close(OURS["mix_layers"](torch.tensor([4.0, 2, 0]).reshape(3, 1, 1), torch.tensor([0, math.log(2), 0]), 3.0), torch.tensor([[6.0]]))
+    assert_close(OURS["mix_layers"](torch.tensor([8.0, 4, 0]).reshape(3, 1, 1), torch.tensor([0, math.log(2), math.log(5)]), 3.0), torch.tensor([[6.0]]))
     targets = OURS["both_targets"](torch.tensor([[5, 7, 9], [4, 6, 0]]), torch.tensor([[True] * 3, [True, True, False]]))
     assert targets["ahead"].tolist() == [[7, 9, -100], [6, -100, -100]] and targets["behind"].tolist() == [[-100, 5, 7], [-100, 4, -100]]
 
