@@ -142,7 +142,7 @@ def pair_input(a: list[int], b: list[int], cls: int, sep: int, max_length: int) 
     ### BEGIN SOLUTION
     room = max_length - (3 if b else 2)
     first, second = len(a), len(b)
-    while first + second > room:
+    for _ in range(first + second - room):
         if first > second:
             first -= 1
         else:

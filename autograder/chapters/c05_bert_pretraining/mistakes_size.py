@@ -16,7 +16,7 @@ def _sizes(vocab_size, positions, hidden, num_layers, num_heads, inner, rows=Non
             "masked_head": square + norm * hidden + vocab_size if head is None else head, "pair_head": 2 * hidden + 2 * biases if pairs is None else pairs}
 
 
-@mistake(SIZE, "segments-missing", caught_by="embeddings", loses=1.5, misconception="You leave out the two rows of the segments.")
+@mistake(SIZE, "segments-or-norm-missing", caught_by="embeddings", loses=1.5, misconception="Your embeddings lack 2 C numbers: the two rows of the segments, or the weights and biases of the norm.")
 def _(*sizes):
     return _sizes(*sizes, rows=sizes[0] + sizes[1])
 
@@ -24,12 +24,6 @@ def _(*sizes):
 @mistake(SIZE, "positions-missing", caught_by="embeddings", loses=1.5, misconception="You leave out the positions, which BERT learns: each has a row.")
 def _(*sizes):
     return _sizes(*sizes, rows=sizes[0] + 2)
-
-
-@mistake(SIZE, "embeddings-without-norm", caught_by="embeddings", loses=1.5, misconception="You leave out the norm on the sum of the embeddings.")
-def _(*sizes):
-    found = _sizes(*sizes)
-    return found | {"embeddings": found["embeddings"] - 2 * sizes[2]}
 
 
 @mistake(SIZE, "norms-with-a-weight-only", caught_by="embeddings", loses=5.5, misconception="Your norms have a weight and no bias. LayerNorm has both.")

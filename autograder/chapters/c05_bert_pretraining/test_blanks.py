@@ -3,7 +3,8 @@ import torch
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
 from autograder.checks.draws import counts, normal, one_changed, uniform, whole
-from autograder.checks.protocol import exercise, expect
+from autograder.checks.protocol import StudentError, exercise, expect
+from autograder.checks.slips import CHANGED, STALE, note
 
 BOOK = "05-bert-pretraining"
 
@@ -74,6 +75,8 @@ def test_the_smallest_numbers_are_chosen_and_labelled_with_what_stood_there(stud
             "becomes of it; everywhere else it is -100.")
     for rows, places in (*SIZES, (whole(rng, 3, 6), 20 * whole(rng, 1, 3))):
         ask_labels(student, rule, drawn(rng, rows, places))
+    close = drawn(rng, 2, 40)
+    ask_labels(student, f"{rule} The numbers may lie close together: nothing is rounded.", (*close[:2], 0.5 + 1e-6 * close[2].argsort(1), *close[3:]))
     ids = torch.tensor([[0, 0, 4, 4, 0], [4, 0, 4, 0, 4]]).repeat(1, 4)
     ask_labels(student, f"{rule} An id says nothing: 0, or the id of [MASK], is a token like others.", (ids, *drawn(rng, 2, 20)[1:]))
 
@@ -124,6 +127,8 @@ def test_a_throw_of_9_keeps_and_its_label_stays(student, rng):
 
 mlm_loss = exercise("05.mlm_loss", function="mlm_loss", points=5, see=f"{BOOK}/masking#by-hand-two-blanks", withhold=OURS | LIBRARIES)
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+# What torch refuses to differentiate, and is a slip in the other stages.
+REFUSED = {"a leaf Variable that requires grad is being used in an in-place operation": CHANGED, "backward through the graph a second time": STALE}
 
 
 def priced(logits, labels) -> torch.Tensor:
@@ -198,6 +203,13 @@ def test_the_gradient_reaches_the_logits_of_labelled_places(student, rng):
         chosen = labels != -100
         right = torch.zeros_like(logits)
         right[chosen] = (logits[chosen].softmax(1) - torch.nn.functional.one_hot(labels[chosen], entries)) / chosen.sum()
-        found = student.gradients("mlm_loss", logits, labels, wrt=(0,))
+        try:
+            found = student.gradients("mlm_loss", logits, labels, wrt=(0,))
+        except StudentError as error:
+            slip = next((sentence for text, sentence in REFUSED.items() if text in error.text), None)
+            if slip is None:
+                raise
+            note(slip)
+            return
         expect(found.arguments[0] is not None).is_true(cause=rule)
         expect(found.arguments[0], "The gradient of your loss").close(right, **CLOSE, cause=rule)
