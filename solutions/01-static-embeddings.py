@@ -198,9 +198,9 @@ if counts is not None:
 # With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
 #
 # **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
-# A whole book may come as one sentence: `num_words` and `window` go up to 100,000. Loop over words or over distances at most, not over pairs.
+# A whole book may come as one sentence: `num_words` and `window` go up to 50,000. Loop over words or over distances at most, not over pairs.
 #
-# **In**: `num_words`, from 0 to 100,000; `window`, from 1 to 100,000. **Out**: a plain `int`, exact to the last digit.
+# **In**: `num_words`, from 0 to 50,000; `window`, from 1 to 50,000. **Out**: a plain `int`, exact to the last digit.
 #
 # The check counts the pairs with real code on real sentences and compares.
 #

@@ -152,13 +152,13 @@ def _(counts, power=0.75):
     return bent / bent.sum()
 
 
-@mistake(NOISE, "normalised-before", caught_by="lottery", loses=1,
+@mistake(NOISE, "normalised-before", caught_by="lottery", loses=2,
          misconception="You normalise first and bend afterwards. After bending the sum is no longer 1: bend first.")
 def _(counts, power=0.75):
     return (counts.float() / counts.sum()) ** power
 
 
-@mistake(NOISE, "sum-of-counts", caught_by="lottery", loses=1,
+@mistake(NOISE, "sum-of-counts", caught_by="lottery", loses=2,
          misconception="You divide the bent counts by the sum of the counts. Divide by the sum of the bent ones.")
 def _(counts, power=0.75):
     return counts.float() ** power / counts.sum()

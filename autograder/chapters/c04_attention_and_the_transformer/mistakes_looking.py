@@ -206,7 +206,7 @@ def _(q, k, v, mask):
     return _attend(q, k, v, None)
 
 
-@mistake(LOOK, "zero-score-is-hidden", caught_by="axis", loses=6.5,
+@mistake(LOOK, "zero-score-is-hidden", caught_by="axis", loses=7.5,
          misconception="You take a score of 0 for a hidden key. Only the mask says what is hidden.")
 def _(q, k, v, mask):
     scores = q @ k.transpose(-2, -1)

@@ -61,31 +61,31 @@ def _(*parts):
     return _norm(*parts, variance=lambda x, mean: (x - mean).square().sum(-1, keepdim=True))
 
 
-@mistake(NORM, "eps-outside", caught_by="eps", loses=2,
+@mistake(NORM, "eps-outside", caught_by="eps", loses=3,
          misconception="You add eps after the root. It is added to the variance, inside the root.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt() + eps)
 
 
-@mistake(NORM, "no-eps", caught_by="eps", loses=2,
+@mistake(NORM, "no-eps", caught_by="eps", loses=3,
          misconception="You leave out eps.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt())
 
 
-@mistake(NORM, "eps-of-its-own", caught_by="eps", loses=1.5,
+@mistake(NORM, "eps-of-its-own", caught_by="eps", loses=2.5,
          misconception="You use 1e-5 for eps, whatever is given.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: (variance + 1e-5).sqrt())
 
 
-@mistake(NORM, "eps-as-a-floor", caught_by="eps", loses=2,
+@mistake(NORM, "eps-as-a-floor", caught_by="eps", loses=3,
          misconception="You take the larger one of the variance and eps. They are added.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.clamp(min=eps).sqrt())
 
 
-@mistake(NORM, "eps-squared", caught_by="eps", loses=2,
+@mistake(NORM, "eps-squared", caught_by="eps", loses=3,
          misconception="You add the square of eps to the variance. It is eps itself.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: (variance + eps ** 2).sqrt())

@@ -27,7 +27,7 @@ def sizes(rng) -> list[tuple[int, int, int, int]]:
     free = (whole(rng, 3, 900), heads * width, heads, whole(rng, 3, 3000))
     base = (10, 12, 3, 20)
     one_other = [(11, 12, 3, 20), (10, 24, 3, 20), (10, 12, 4, 20), (10, 12, 3, 21), (20, 12, 3, 10), (12, 10, 2, 20), (10, 20, 2, 12)]
-    top = [(LARGEST, LARGEST, LARGEST, LARGEST), (LARGEST, LARGEST - 2, 1, LARGEST - 4), (LARGEST - whole(rng, 0, 99), 3, 3, 1), (1, LARGEST, 1, 1),
+    top = [(LARGEST, LARGEST, 7, LARGEST), (LARGEST, LARGEST - 2, 1, LARGEST - 4), (LARGEST - whole(rng, 0, 99), 3, 3, 1), (1, LARGEST, 1, 1),
            (3, 2, 1, LARGEST), (5, LARGEST - 1, 2, whole(rng, 200_000, LARGEST))]
     return [(3, 4, 2, 8), (1, 1, 1, 1), (1, 8, 8, 2), (7, 5, 1, 3), (512, 768, 12, 3072), (128, 384, 12, 1536), free, base, *one_other,
             (2048, 4096, 32, 11_008), (100_003, 8192, 64, 28_671), *top]
