@@ -214,13 +214,6 @@ def _(x, attend, think, norm_1, norm_2):
     return x + attend(norm_1(x)) + think(norm_2(x + attend(norm_1(x))))
 
 
-@mistake(BLOCK, "tokens-in-one-list", caught_by="once", loses=0.5,
-         misconception="You feed the feed-forward the tokens of all texts as one list. It takes the batch, (B, T, C).")
-def _(x, attend, think, norm_1, norm_2):
-    x = x + attend(norm_1(x))
-    return x + think(norm_2(x.flatten(0, 1))).reshape(x.shape)
-
-
 @mistake(BLOCK, "written-into-x", caught_by="residual", loses=1,
          misconception="`x += ...` writes into the argument, which belongs to the caller.")
 def _(x, attend, think, norm_1, norm_2):
