@@ -50,7 +50,7 @@
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used: softmax, `cross_entropy`, `layer_norm`, `gelu` and `scaled_dot_product_attention` included. What is withheld are the course's own models, objectives and encodings, and torch's ready Transformer layers.
-# - *Sizes and time.* Every axis has at least length 1 and at most some hundred entries, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -106,7 +106,7 @@ def attempt(function, *arguments):
 # - `a` may be empty as well, with a `b` or without: `cls` `sep` is the shortest answer.
 # - A text may hold any ids, those of `cls` and `sep` too. Inside a text they are tokens like all others.
 #
-# **In**: `a` and `b` lists of ints; `cls` and `sep` ints; `max_length` an int of at least 3. Each text has at most some hundred ids. **Out**: a tuple of two lists of ints, ids and segments, of the same length.
+# **In**: `a` and `b` lists of ints; `cls` and `sep` ints; `max_length` an int of at least 3. Each text has at most 300 ids. **Out**: a tuple of two lists of ints, ids and segments, of the same length.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -635,7 +635,7 @@ for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 
 # A matrix works as in `torch.nn.Linear`: $x W^\top + b$. A norm is LayerNorm over the last axis with $\varepsilon = 10^{-12}$ under the root.
 #
 # 1. *Embeddings.* The rows of the token, of its place (0, 1, 2, … from the left, padding counted too) and of its segment are **added**, then normed.
-# 2. *Attention* in each layer: queries, keys and values from $x$; head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C / H$, and scores divided by $\sqrt{D}$; every token sees all tokens of its own text on both sides, and no padding. The heads, side by side again, go through `attention.output.dense`.
+# 2. *Attention* in each layer: queries, keys and values from $x$; head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C / H$, and scores divided by $\sqrt{D}$; every token sees all tokens of its row, before and after it and of whatever segment, and no padding. The heads, side by side again, go through `attention.output.dense`.
 # 3. *Add, then norm*: $x \leftarrow \text{norm}(x + \text{attention}(x))$, with `attention.output.LayerNorm`.
 # 4. *Feed-forward*: `intermediate.dense`, the exact GELU $z\,\Phi(z)$, `output.dense`. Then $x \leftarrow \text{norm}(x + \text{feed-forward}(x))$ with `output.LayerNorm`.
 #
@@ -754,7 +754,7 @@ for name in ("with positions", "without"):
 #
 # $E$ is the table of word embeddings, the very one that the model starts with: a token gets a high score if $h$ points where its row points. $c$ is a bias for each token.
 #
-# The function below runs without complaint and gives the right shape. **Exactly one** of its six numbered lines is wrong: to put another name in one place of that line alone repairs the function.
+# The function below runs without complaint and gives the right shape. **Exactly one** of its six numbered lines is wrong. Every name is given to the right thing, and one line *reads* a wrong one: to read another name there repairs the function.
 #
 # ```python
 # def masked_head(x, weights):                                              # x (N, C)

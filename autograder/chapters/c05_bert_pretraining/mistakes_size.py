@@ -139,9 +139,26 @@ def _(x, weights):
     return _head(x, weights).softmax(-1)
 
 
-for _line, _why in {1: "Line 1 is right: x times the transpose of the dense matrix.", 2: "Line 2 is right: it adds the bias of the dense matrix.",
-                    3: "Line 3 is right: GELU of what line 2 made. Look where its result is read.", 5: "Line 5 is right: h times the word rows.",
-                    6: "Line 6 is right: a bias for each token."}.items():
-    @mistake(HEAD, f"line-{_line}", replaces="wrong_line", caught_by="line", loses=1, misconception=_why)
-    def _(line=_line):
-        return line
+@mistake(HEAD, "line-1", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 1 is right: x times the transpose of the dense matrix.")
+def _():
+    return 1
+
+
+@mistake(HEAD, "line-2", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 2 is right: it adds the bias of the dense matrix.")
+def _():
+    return 2
+
+
+@mistake(HEAD, "line-3", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 3 is right: GELU of what line 2 made. Look where its result is read.")
+def _():
+    return 3
+
+
+@mistake(HEAD, "line-5", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 5 is right: h times the word rows.")
+def _():
+    return 5
+
+
+@mistake(HEAD, "line-6", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 6 is right: a bias for each token.")
+def _():
+    return 6

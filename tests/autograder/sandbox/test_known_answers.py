@@ -77,7 +77,7 @@ def test_another_right_answer_gets_all_points(solved):
     tried = [(exercise, other) for id, exercise in solved.assignment.exercises.items() for other in alternatives_of(id)]
     lost = {(exercise.id, other.name): result for exercise, other in tried
             if (result := solved.judged(exercise, other)).earned < exercise.points}
-    assert len(tried) >= 20 and lost == {}
+    assert len(tried) >= 15 and lost == {}
 
 
 @pytest.mark.parametrize("few", [pytest.param(True, id="few"), pytest.param(False, id="all", marks=pytest.mark.long)])
