@@ -76,10 +76,10 @@ def as_table(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResul
     return "\n\n".join([HEAD.format(name=one.name, number=one.number).rstrip(), *tables]) + "\n"
 
 
-def write(one: Assignment) -> Path:
+def write(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> Path:
     """Write the table of a chapter beside its checks."""
     path = folder_of(one.number) / "matrix.md"
-    path.write_text(as_table(one), encoding="utf-8")
+    path.write_text(as_table(one, judge), encoding="utf-8")
     return path
 
 

@@ -2,7 +2,7 @@
 
 `course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter. Where all pass it writes
 `proven.json` beside the checks, a fingerprint for each exercise. A fingerprint covers what decides a verdict: the
-solution, its alternatives, the chapter's checks and mistakes, the frame's, the makers of idle answers, the tests
+solution, its alternatives, the chapter's checks and mistakes, the frame's, the makers of wrong answers, the tests
 themselves and the lock file. It does not cover the reference, on which some checks call: a sample is always tried.
 """
 import hashlib
@@ -19,7 +19,8 @@ from autograder.authoring.mutants import solution_of
 from autograder.checks.protocol import Exercise
 
 LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
-FRAME = ("autograder/checks/*.py", "autograder/authoring/*.py", TESTS, "requirements.lock")
+MAKERS = (f"autograder/authoring/{name}.py" for name in ("asked", "idle", "implementations", "operators", "wrappers"))
+FRAME = ("autograder/checks/*.py", *MAKERS, TESTS, "requirements.lock")
 
 
 def fingerprint(one: Assignment, exercise: Exercise) -> str:

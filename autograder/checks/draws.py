@@ -2,6 +2,8 @@
 
 Small names, because every stage uses them: `whole(rng, 2, 5)` is an int, the others are float32 tensors.
 """
+from contextlib import suppress
+
 import torch
 from torch import Tensor
 
@@ -11,19 +13,34 @@ def one_changed(first: tuple, second: tuple) -> list[tuple]:
     return [first, *(first[:place] + (other,) + first[place + 1:] for place, other in enumerate(second))]
 
 
+def look_alike(one: Tensor | str | list) -> Tensor | str | list:
+    """The same with two neighbours exchanged, those that differ nearest the middle: shape, sum, ends and entries stay.
+
+    So what is kept under a weak key answers for it with the first one's answer. Raises ValueError where all entries
+    between the ends are equal: there is none.
+    """
+    row = one.flatten() if isinstance(one, Tensor) else one
+    places = [place for place in range(1, len(row) - 2) if row[place] != row[place + 1]]
+    if not places:
+        raise ValueError(f"no two different entries between the first and the last: {one!r}")
+    at = min(places, key=lambda place: abs(2 * place + 2 - len(row)))
+    if isinstance(one, Tensor):
+        order = [*range(at), at + 1, at, *range(at + 2, len(row))]
+        return row[order].reshape(one.shape)
+    return row[:at] + row[at + 1:at + 2] + row[at:at + 1] + row[at + 2:]
+
+
 def look_alikes(arguments: tuple) -> list[tuple]:
-    """The arguments, and for each tensor those in which two of its inner numbers have changed places: who keeps answers by
-    shape, sum, first and last number is wrong. Floats are rounded to 64ths, so that sums are the same in any order."""
-    first = tuple((64 * one).round() / 64 if type(one) is Tensor and one.is_floating_point() else one for one in arguments)
+    """The arguments, and for each tensor, text and list that has one those with its look-alike in its place.
+
+    Floats are rounded to 64ths, so that sums are the same in any order.
+    """
+    first = tuple((64 * one).round() / 64 if isinstance(one, Tensor) and one.is_floating_point() else one for one in arguments)
     asked = [first]
     for place, one in enumerate(first):
-        flat = one.flatten() if type(one) is Tensor else torch.empty(0)
-        pair = next(((low, high) for low in range(1, len(flat) - 1) for high in range(len(flat) - 2, low, -1) if flat[low] != flat[high]), None)
-        if pair:
-            low, high = pair
-            other = flat.clone()
-            other[low], other[high] = flat[high], flat[low]
-            asked.append(first[:place] + (other.reshape(one.shape),) + first[place + 1:])
+        if isinstance(one, Tensor | str | list):
+            with suppress(ValueError):
+                asked.append(first[:place] + (look_alike(one),) + first[place + 1:])
     return asked
 
 

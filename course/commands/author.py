@@ -1,4 +1,6 @@
 """`course author`: what somebody who writes exercises runs. A student needs none of it."""
+from functools import cache
+
 SUMMARY = "for authors of exercises: build, check, matrix, mutants, prove, try, withheld, hand-out"
 
 
@@ -97,18 +99,19 @@ def run_matrix(args) -> int:
 
     1 when a mistake is not caught as its author meant.
     """
-    from autograder.authoring.matrix import as_text, rows_of, write
+    from autograder.authoring.matrix import as_text, judged, rows_of, write
 
     one, exercises = chosen(args.exercise)
+    judge = cache(judged)       # the file is written from what was printed
     in_order = True
     for exercise in exercises:
-        rows = rows_of(exercise)
+        rows = rows_of(exercise, judge)
         if rows:
             print(as_text(exercise, rows) + "\n")
         in_order = in_order and not any(row.problem for row in rows)
     print("X the stage meant to catch the mistake, x another that fails too, . passed")
     if len(exercises) == len(one.exercises):
-        print(write(one))
+        print(write(one, judge))
     return 0 if in_order else 1
 
 

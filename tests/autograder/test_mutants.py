@@ -8,7 +8,7 @@ from autograder.authoring.mutants import Outcome, as_text, committed, hash_of, m
 
 CHECKED = [pytest.param(one, exercise, id=exercise.id) for one in assignments()
            for exercise in one.exercises.values() if exercise.stages]
-SAMPLE = 3      # of an exercise whose solution and checks are as they were when its mutants were run
+SAMPLE = 6      # of an exercise whose solution and checks are as they were when its mutants were run
 
 
 @pytest.mark.parametrize(("one", "exercise"), CHECKED)

@@ -2,8 +2,8 @@
 import scipy.sparse
 import torch
 
-from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
-from autograder.checks.draws import counts, distinct, uniform, whole
+from autograder.chapters.c01_static_embeddings import LONG
+from autograder.checks.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 COUNTING = "01-static-embeddings/counting"
@@ -239,7 +239,7 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
             (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is."),
             (widest, "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut."),
             (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
-            (inner_exchanged(first), "Other counts have other scores, also where the sum of the table and its corners are the same."),
+            (look_alike(first), "Other counts have other scores, also where the sum of the table and its corners are the same."),
             (counts(rng, 1, 9, LONG, 3).float(), "Every row takes part in the sums of the columns, in a table of many rows too."),
             (counts(rng, 1, 9, 3, LONG).float(), "Every column takes part in the sums of the rows, in a table of many columns too."),
             ((torch.eye(140) + 1) * 2e9, "Many cells of billions each should score the same logarithm: no product may become infinite.")):

@@ -1,7 +1,7 @@
 """Checks of chapter 1, parts 3 to 5: GloVe's weight, the analogy search, and the question that a person grades."""
 import torch
 
-from autograder.chapters.c01_static_embeddings.special import LONG
+from autograder.chapters.c01_static_embeddings import LONG
 from autograder.checks.draws import counts, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 

@@ -1,9 +1,9 @@
 """Checks of chapter 1, part 2, before training: subsampling, a test for it, and the noise."""
 import torch
 
+from autograder.chapters.c01_static_embeddings import LONG
 from autograder.chapters.c01_static_embeddings.keep_candidates import ACCEPTED, MISTAKEN, PROBES, RIGHT, WRONG
-from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
-from autograder.checks.draws import counts, uniform, whole
+from autograder.checks.draws import counts, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect, expect_catches
 
 PAGE = "01-static-embeddings/word2vec"
@@ -40,7 +40,7 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             (torch.tensor([0.2, 0.4, 0.1, 0.2]), 0.05, f"{rule} Counts that are all below 1 are no shares yet: their sum is not 1."),
             (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.05, rule), (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.02, rule),
             (torch.arange(200, 200 + LONG), 1e-4, f"{rule} There may be many words."),
-            (alike, 0.03, rule), (inner_exchanged(alike), 0.03, f"{rule} Other counts have other answers, also where their sum, the first "
+            (alike, 0.03, rule), (look_alike(alike), 0.03, f"{rule} Other counts have other answers, also where their sum, the first "
                                                                "and the last are the same."),
             (tiny, 1e-8, f"{rule} A share may be as small as one in a hundred millions, and so may t: a floor or a small number added "
                          "to the share changes the answer.")):
@@ -155,7 +155,7 @@ def test_the_default_power_is_three_quarters(student, rng):
     for given, cause in (
             (number, rule), (number[:1], rule), (number.double()[:3], rule),
             (torch.arange(1, 1 + LONG), f"{rule} There may be many words."), (alike, rule),
-            (inner_exchanged(alike), f"{rule} Other counts have other chances, also where their sum, the first and the last are the same."),
+            (look_alike(alike), f"{rule} Other counts have other chances, also where their sum, the first and the last are the same."),
             (torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]), f"{rule} Counts may be fractions: cut to whole numbers, or with a "
                                                          "floor at 1, they give other chances."),
             (large, f"{rule} Here counts and their sum need more than 32 bits."),

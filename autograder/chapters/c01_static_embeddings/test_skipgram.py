@@ -2,8 +2,8 @@
 import torch
 from torch.nn.functional import softplus
 
-from autograder.chapters.c01_static_embeddings.special import LONG, inner_exchanged
-from autograder.checks.draws import distinct, normal, uniform, whole
+from autograder.chapters.c01_static_embeddings import LONG
+from autograder.checks.draws import distinct, look_alike, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "01-static-embeddings/word2vec"
@@ -51,7 +51,7 @@ def test_a_true_context_should_score_high(student, rng):
                                                           "sign: the higher the score, the lower the loss.")
     parts = torch.tensor([[12 / 7]]), torch.tensor([[-23 / 9]]), torch.zeros(1, 1, 1)     # half precision errs by 0.0004
     ask_loss(student, parts, "The true context should cost -log sigmoid(v . u), to float32's digits.")
-    for context in (ALIKE[1], inner_exchanged(ALIKE[1])):
+    for context in (ALIKE[1], look_alike(ALIKE[1])):
         ask_loss(student, (ALIKE[0], context, torch.zeros(1, 1, 5)), f"The true context should cost -log sigmoid(v . u). {OTHERS}")
 
 
@@ -64,7 +64,7 @@ def test_every_negative_should_score_low(student, rng):
         for one in (center, -center):
             ask_loss(student, (one, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
                                                             "inside, the centre v, and the sum over K.")
-    for negatives in (ALIKE[1], inner_exchanged(ALIKE[1])):
+    for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_loss(student, (ALIKE[0], torch.zeros(1, 5), negatives[None]), f"Each negative should cost -log sigmoid(-(v . n)). {OTHERS}")
 
 
@@ -178,7 +178,7 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
                                  "came: no other factor, no step taken before.")
-    for context in (ALIKE[1], inner_exchanged(ALIKE[1])):
+    for context in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 1, (ALIKE[0], context, torch.zeros(1, 1, 5)), OTHERS)
     nothing = torch.zeros(1, 2)
     ask_gradient(student, 1, (nothing, torch.tensor([[1.0, 2.0]]), nothing[None]), "A centre of zeros gives the context the gradient zero.")
@@ -193,7 +193,7 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(student, 2, parts, "The gradient of each negative should be sigmoid(v . n) times the centre v, "
                                         "without any minus.")
-    for negatives in (ALIKE[1], inner_exchanged(ALIKE[1])):
+    for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 2, (ALIKE[0], torch.zeros(1, 5), negatives[None]), OTHERS)
     nothing = torch.zeros(1, 2)
     ask_gradient(student, 2, (nothing, nothing, torch.tensor([[[1.0, 2.0]]])), "A centre of zeros gives the negatives the gradient zero.")
@@ -330,7 +330,7 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
     ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
     tables = [normal(rng, 5, 3) for _ in range(3)]
-    tables += map(inner_exchanged, tables[:2])
+    tables += map(look_alike, tables[:2])
     contexts = [torch.tensor(rows) for rows in ([[0, 1], [2, -1]], [[3, 4], [1, -1]], [[0, 1], [2, 3]], [[0, 2], [1, 3]])]
     for inward, outward, padded in ((0, 1, 0), (3, 1, 0), (0, 4, 0), (0, 1, 1), (0, 2, 1), (2, 1, 1), (0, 1, 2), (0, 1, 3)):
         right = torch.stack([tables[inward][row[row >= 0]].mean(0) for row in contexts[padded]]) @ tables[outward].T

@@ -55,15 +55,3 @@ def shuffled(rng: torch.Generator, letters: str) -> str:
 
 EACH = "Each call depends on all of its arguments, and on nothing else: keep nothing of an earlier call, and learn no example by heart."
 SIGNS_OF_ALL_KINDS = "".join(map(chr, range(128))) + "\u2581\u0120\u00b7\u00a6\u2423\ue000\ufffd\uffff\U0001f3e6\U0010ffff"
-
-
-def kin(row: str | list) -> str | list:
-    """The row with two neighbours inside exchanged: its length, its ends, its sum and its entries are the same."""
-    at = min((place for place in range(1, len(row) - 2) if row[place] != row[place + 1]), key=lambda place: abs(2 * place + 2 - len(row)))
-    return row[:at] + row[at + 1:at + 2] + row[at:at + 1] + row[at + 2:]
-
-
-def with_kin(*arguments: object) -> list[tuple]:
-    """The arguments, and those in which one text or list is another, that what is kept under a weak key cannot tell apart."""
-    return [arguments, *(arguments[:place] + (kin(one),) + arguments[place + 1:] for place, one in enumerate(arguments)
-                         if type(one) in (str, list)), arguments]

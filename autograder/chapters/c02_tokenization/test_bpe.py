@@ -12,10 +12,9 @@ from autograder.chapters.c02_tokenization.asking import (
     ask_pairs,
     ask_pieces,
     shuffled,
-    with_kin,
     word_of,
 )
-from autograder.checks.draws import whole
+from autograder.checks.draws import look_alikes, whole
 from autograder.checks.protocol import exercise
 
 train_bpe = exercise("02.train_bpe", function="train_bpe", points=7,
@@ -265,7 +264,7 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
         ask_split(student, word, merges, rule)
     merges = list_of_merges(rng, "abcd", 30)
     ask_split(student, word_of(rng, "abcdx", 190, 200), merges, f"{rule} A word may have 200 characters.")
-    for word, merges in with_kin("xabcacby", [("x", "z"), ("a", "b"), ("b", "c"), ("z", "x")]):
+    for word, merges in look_alikes(("xabcacby", [("x", "z"), ("a", "b"), ("b", "c"), ("z", "x")])):
         ask_split(student, word, merges, EACH)
     for word, merges in (("banking", [("i", "n")]), ("banking", [("a", "n"), ("k", "i"), ("ki", "n")]), ("thanking", [("i", "n"), ("a", "n")]),
                          ("king", [("i", "n"), ("in", "g"), ("k", "ing")])):

@@ -9,10 +9,9 @@ from autograder.chapters.c02_tokenization.asking import (
     TOKENIZERS,
     ask_pieces,
     shuffled,
-    with_kin,
     word_of,
 )
-from autograder.checks.draws import whole
+from autograder.checks.draws import look_alikes, whole
 from autograder.checks.protocol import exercise, expect
 
 wordpiece = exercise("02.wordpiece", function="wordpiece", points=5,
@@ -182,7 +181,7 @@ def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student,
     ask_first(student, ["nna", "an", "na"], [2, 1, 3], "The piece keeps the mark of its first part: a piece inside a word has one ##.")
     words, counts = without_ties(rng, "bank", 6)
     ask_first(student, words, counts, rule)
-    for arguments in with_kin(["bank", "tank", "bay", "kab"], [3, 2, 7, 4]):
+    for arguments in look_alikes((["bank", "tank", "bay", "kab"], [3, 2, 7, 4])):
         ask_first(student, *arguments, EACH)
     for words, counts in ((["bank", "tank", "bay"], [3, 2, 5]), (["bank", "tank", "yab"], [3, 2, 4]), (["bank", "tank", "bay"], [3, 4, 2])):
         ask_first(student, words, counts, EACH)

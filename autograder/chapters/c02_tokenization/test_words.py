@@ -2,8 +2,8 @@
 import unicodedata
 from functools import cache
 
-from autograder.chapters.c02_tokenization.asking import EACH, TOKENIZERS, ask_pieces, shuffled, with_kin, word_of
-from autograder.checks.draws import whole
+from autograder.chapters.c02_tokenization.asking import EACH, TOKENIZERS, ask_pieces, shuffled, word_of
+from autograder.checks.draws import look_alikes, whole
 from autograder.checks.protocol import exercise, expect
 from autograder.checks.values import told_apart
 
@@ -147,7 +147,7 @@ def test_letters_become_small(student, rng):
     ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
     for text in ("ss", "\u00df", "SS", "\u1e9e", "ss"):
         ask_words(student, text, [text.lower()], EACH)
-    for text, in with_kin(" ".join(shuffled(rng, "abcxyz") for _ in range(28))):
+    for text, in look_alikes((" ".join(shuffled(rng, "abcxyz") for _ in range(28)),)):
         ask_words(student, text, text.split(), EACH)
     letters = [one for one in (drawn[whole(rng, 0, len(drawn) - 1)] for drawn in map(known, ("Lo", "Lm", "Nl", "No", "Nd") * 30))
                if unicodedata.normalize("NFKD", one) == one.casefold() == one and ("\x7f" < one < "\u1100" or "\u1200" <= one < "\u2e80")]
@@ -213,7 +213,7 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
     expect(student.byte_decode(["", "a", ""])).equals("a", cause="A token may be empty.")
     text = word_of(rng, "ab c\nd~!", 6, 14).encode()
     ask_text(student, text, [2, 4], rule)
-    for long, in with_kin(shuffled(rng, "The river bank lends. " * 15)):        # some hundred tokens
+    for long, in look_alikes((shuffled(rng, "The river bank lends. " * 15),)):        # some hundred tokens
         ask_text(student, long.encode(), list(range(1, len(long))), EACH)
 
 

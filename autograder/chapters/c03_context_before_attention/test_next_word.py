@@ -3,9 +3,9 @@ import math
 
 import torch
 
-from autograder.chapters.c03_context_before_attention.twins import MOST, twin
+from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import counts, distinct, uniform, whole
+from autograder.checks.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/next-word"
@@ -179,7 +179,7 @@ def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
         compare_shares(student, table, discount, f"{rule} All rows count, the last one too.")
         turned = table.clone()                  # the same sum, sums of rows, first and last number; other contexts
         turned[1, 1:] = table[1, 1:].roll(1)
-        for other in (turned, twin(table)):
+        for other in (turned, look_alike(table)):
             compare_shares(student, other, discount, f"{rule} The same counts in other cells are other contexts.")
 
 

@@ -1,9 +1,9 @@
 """Checks of chapter 3, part 2: one step of an LSTM, and a reader from the right."""
 import torch
 
-from autograder.chapters.c03_context_before_attention.twins import MOST, twins
+from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
-from autograder.checks.draws import normal, one_changed, uniform, whole
+from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import StudentError, exercise, expect
 from autograder.checks.slips import note
 from autograder.checks.views import FAILS, strided
@@ -90,7 +90,7 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
         ask_step(student, silent, "ifgoch", rule)
     for inward, shown, size in ((8, 8, 2), (MOST, 2, 2), (2, MOST, 2), (2, 3, MOST)):
         ask_step(student, full_step(rng, 1, inward, shown, size), "ifgoch", rule)
-    for parts in twins(full_step(rng, 1, 5, 5, 5)):
+    for parts in look_alikes(full_step(rng, 1, 5, 5, 5)):
         ask_step(student, parts, "ifgoch", f"{rule} The same numbers in another order are other arguments.")
     for parts in [*one_changed(full_step(rng, 1, 2, 3, 3), full_step(rng, 1, 2, 3, 3))]:
         ask_step(student, parts, "ifgoch", rule)
@@ -240,7 +240,7 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
         expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
     lengths = [torch.arange(4) < torch.tensor(one)[:, None] for one in ([2, 3, 2], [3, 2, 2])]
-    alike = twins((bent, normal(rng, 3, 4, 3), normal(rng, 3, 2)))
+    alike = look_alikes((bent, normal(rng, 3, 4, 3), normal(rng, 3, 2)))
     for step, x, first in alike:
         for parts in ((step, x, mask, first) for mask in lengths):
             expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} The same numbers in another order are another text.")

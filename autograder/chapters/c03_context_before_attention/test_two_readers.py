@@ -1,9 +1,9 @@
 """Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of two readers."""
 import torch
 
-from autograder.chapters.c03_context_before_attention.twins import MOST, twin, twins
+from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import counts, distinct, normal, one_changed, uniform, whole
+from autograder.checks.draws import counts, distinct, look_alike, look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/elmo"
@@ -58,7 +58,7 @@ def test_the_largest_of_all_places_counts(student, rng):
         letters[place:place + 2] += pattern
         ask_patterns(student, letters, pattern[None], torch.zeros(1), rule)
     ask_patterns(student, torch.ones(3, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2), rule)
-    for parts in twins((uniform(rng, 0, 2, 6, 2), uniform(rng, 0, 2, 3, 2, 2), torch.zeros(3)))[:3]:
+    for parts in look_alikes((uniform(rng, 0, 2, 6, 2), uniform(rng, 0, 2, 3, 2, 2), torch.zeros(3)))[:3]:
         ask_patterns(student, *parts, f"{rule} The same numbers in another order are another word, or another filter.")
     twice = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
     ask_patterns(student, twice, torch.tensor([[[3.0], [1.0]]]), torch.zeros(1), "The same largest score at two places counts once.")
@@ -73,7 +73,7 @@ def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
     ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
     drawn = [(normal(rng, 4, 2), normal(rng, 2, 2, 2), uniform(rng, 40, 60, 2)) for _ in range(2)]
     many = normal(rng, 5, 2), normal(rng, 4, 2, 2), uniform(rng, 40, 60, 4)
-    for parts in [*one_changed(*drawn), *twins(many)[::3]]:
+    for parts in [*one_changed(*drawn), *look_alikes(many)[::3]]:
         ask_patterns(student, *parts, rule)
     uneven = torch.tensor([[1e6], [1.0], [2.0], [1.5], [2.5], [1e5]])
     ask_patterns(student, uneven, torch.tensor([[[-1.0]], [[-3.0]]]), torch.tensor([9.0, 5.0]),
@@ -134,7 +134,7 @@ def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     for _ in range(2):
         ask_mix(student, layers, normal(rng, 2), 1.0, rule)
     first = normal(rng, 4, 2, 3) + 0.5, normal(rng, 4), 1.0
-    for parts in twins(first):
+    for parts in look_alikes(first):
         ask_mix(student, *parts, f"{rule} The same numbers in another order are another mix.")
     ask_mix(student, torch.tensor([[[4.0]], [[2.0]], [[0.0]]]), torch.tensor([0.0, 2.0, 0.0]).log1p(), 1.0, rule)
 
@@ -218,7 +218,7 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
         ask_targets(student, rows, ("ahead", "behind"), "Each text is shifted as a whole, however long it is.")
     ask_targets(student, texts(rng, *(2 + number % 3 for number in range(MOST))), ("ahead", "behind"), "Each text is shifted by itself, however many there are.")
     ids = torch.tensor([[5, 3, 8, 2], [9, 4, 7, 1], [6, 2, 3, 5]])
-    for table in (ids, twin(ids)):
+    for table in (ids, look_alike(ids)):
         for lengths in ([2, 3, 2], [3, 2, 2]):
             cut = [row[:length] for row, length in zip(table.tolist(), lengths)]
             mask, right = targets(cut, 4, 0)[1:]
