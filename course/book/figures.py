@@ -50,6 +50,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "encoder-sizes": {"examples"},
     "filled-blanks": {"model", "mask", "examples"},
     "training-stages": {"curve", "other", "levels", "stages"},
+    "asked-again": {"texts", "share", "copies", "most"},
+    "soft-targets": {"examples"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

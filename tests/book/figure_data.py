@@ -169,3 +169,7 @@ DATA |= {
                                                                            for text, word in (("the [MASK] said", "king"), ("a [MASK]", "man"))]}
                                    for step, nats in ((0, 6.0), (200, 4.5), (300, 4.0))]},
 }
+DATA["asked-again"] = {"texts": [{"label": "one", "tokens": list("abcdefghijklmnopqrst")}, {"label": "two", "tokens": list("abc")}], "share": 0.15, "copies": 3, "most": 8}
+DATA["soft-targets"] = {"examples": [
+    {"text": "by hand", "names": {str(n): name for n, name in enumerate("abc")}, "teacher": [1.386294, 0.0, 0.0], "student": [0.0, 1.386294, 0.0]},
+    {"text": "more", "names": {str(n): f"word {n}" for n in range(8)}, "teacher": [4.0 - 0.5 * n for n in range(12)], "student": [1.0, 3.0, *([0.5] * 10)]}]}

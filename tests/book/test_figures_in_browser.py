@@ -19,6 +19,7 @@ from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.rotary import Tables, rotate
 from reference_impl.measure.flops import block_flops, block_parameters
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
+from reference_impl.objectives.distillation import soft_terms
 from reference_impl.objectives.masked_lm import Masking
 from reference_impl.objectives.terms import IGNORED
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
@@ -127,6 +128,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("encoder-sizes", "input[type=range] >> nth=0", "ArrowRight"), ("encoder-sizes", "input:checked", "ArrowRight"),
     ("filled-blanks", "input:checked >> nth=0", "ArrowRight"), ("filled-blanks", "input:checked >> nth=1", "ArrowRight"),
     ("training-stages", "button:has-text('Step')", "Enter"), ("training-stages", "input:checked", "ArrowRight"),
+    ("asked-again", "button:has-text('Step')", "Enter"), ("asked-again", "input:checked", "ArrowRight"),
+    ("soft-targets", "input[type=range]", "ArrowRight"), ("soft-targets", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -709,3 +712,30 @@ def test_a_training_shows_what_it_fills_in_at_each_stop_and_which_counts_it_has_
     assert "below unigram, bigram" in said(page)
     shown = json.loads(page.locator(".w2s-stage").get_attribute("data-fillings"))
     assert shown == data["stages"][2]["filled"][0]["fillings"]
+
+
+def test_maskings_in_advance_ask_for_what_they_have_and_fresh_ones_for_ever_more(show):
+    page, stage = show("asked-again"), lambda name: float(page.locator(".w2s-stage").get_attribute(f"data-{name}"))
+    seen = {"fixed": [], "fresh": []}
+    for epoch in range(DATA["asked-again"]["most"]):
+        assert stage("epoch") == epoch + 1
+        for kind in seen:
+            seen[kind].append(stage(kind))
+        page.get_by_role("button", name="Step").click()
+    for shares in seen.values():
+        assert shares[0] == pytest.approx(0.15) and shares == sorted(shares)  # 3 of 20 tokens at first
+    assert seen["fixed"][2] == seen["fixed"][-1] and seen["fresh"][-1] > seen["fresh"][2]  # three maskings in advance
+    page.get_by_label("Maskings in advance").fill("1")
+    assert stage("fixed") == pytest.approx(0.15)
+
+
+def test_the_softened_distance_is_that_of_the_objective(show):
+    page, stage = show("soft-targets"), lambda name: float(page.locator(".w2s-stage").get_attribute(f"data-{name}"))
+    for number, example in enumerate(DATA["soft-targets"]["examples"]):
+        page.locator("input[type=radio]").nth(number).check(force=True)
+        rows = [torch.tensor([example[who]]) for who in ("student", "teacher")]
+        for temperature in ("0.5", "2", "8"):
+            page.get_by_label("Temperature").fill(temperature)
+            wanted = float(soft_terms(*rows, float(temperature)).mean)
+            assert stage("loss") * float(temperature) ** 2 == pytest.approx(wanted, abs=1e-5)
+            assert stage("top") == pytest.approx(float((rows[1] / float(temperature)).softmax(-1).max()), abs=1e-6)
