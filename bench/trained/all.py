@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "adapt", "dpo",
+SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "finetuning", "adapt", "dpo",
            "vocabularies", "elmo", "peeking", "positions", "spelling_transformer")
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `dpo`, `peeking`
 and `positions` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps."""

@@ -81,29 +81,48 @@ def accuracy(model: nn.Module, some: list[dict[str, Tensor]]) -> float:
     return right / sum(len(batch["labels"]) for batch in some)
 
 
+def tokens_and_labels() -> tuple[list[str], list[list[int]], Tensor]:
+    """Texts, their token ids, and 1 for each that is positive; in the file's order, so that neighbours stay together."""
+    snippets, tokenizer = corpora.load("sentiment"), corpora.load("bert_tokenizer")
+    texts = [snippet.text for snippet in snippets]
+    rows = [tokenizer.encode(text, max_length=LENGTH, specials_in_text=False).ids for text in texts]
+    return texts, rows, torch.tensor([int(snippet.rating > 0) for snippet in snippets])
+
+
+def held_out(count: int) -> Tensor:
+    """Which places are held out: 50 neighbours together, every fifth time, (N,)."""
+    return torch.arange(count) // NEIGHBOURS % 5 == 2
+
+
+def naive_bayes(texts: dict[str, list[str]], truth: dict[str, np.ndarray]) -> float:
+    """Accuracy of counts of words."""
+    counter = CountVectorizer()
+    bayes = MultinomialNB().fit(counter.fit_transform(texts["train"]), truth["train"])
+    return bayes.score(counter.transform(texts["held"]), truth["held"])
+
+
+def regression(frozen: np.ndarray, labels: np.ndarray) -> LogisticRegressionCV:
+    """A linear layer over frozen vectors, its strength chosen within what it is trained on."""
+    return LogisticRegressionCV(Cs=[0.1, 1.0, 10.0, 100.0], l1_ratios=(0.0,), cv=5, scoring="accuracy", max_iter=1000,
+                                use_legacy_attributes=False).fit(frozen, labels)
+
+
 def main() -> None:
     """Measure the baselines, fine-tune, write bench/results/trained_sentiment.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--epochs", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    snippets, tokenizer = corpora.load("sentiment"), corpora.load("bert_tokenizer")
-    texts = [snippet.text for snippet in snippets]
-    labels = torch.tensor([int(snippet.rating > 0) for snippet in snippets])
-    held = torch.arange(len(snippets)) // NEIGHBOURS % 5 == 2
-    rows = [tokenizer.encode(text, max_length=LENGTH, specials_in_text=False).ids for text in texts]
+    texts, rows, labels = tokens_and_labels()
+    held = held_out(len(rows))
     parts = {name: which.nonzero().flatten().tolist() for name, which in (("train", ~held), ("held", held))}
     data = {name: batches([rows[i] for i in part], labels[part], BATCH) for name, part in parts.items()}
     truth = {name: labels[part].numpy() for name, part in parts.items()}
 
-    counter = CountVectorizer()
-    bayes = MultinomialNB().fit(counter.fit_transform([texts[i] for i in parts["train"]]), truth["train"])
-    found = {"naive Bayes": bayes.score(counter.transform([texts[i] for i in parts["held"]]), truth["held"])}
+    found = {"naive Bayes": naive_bayes({name: [texts[i] for i in part] for name, part in parts.items()}, truth)}
     bert = corpora.load("minilm")
     frozen = {name: vectors(bert, some) for name, some in data.items()}
-    probe = LogisticRegressionCV(Cs=[0.1, 1.0, 10.0, 100.0], l1_ratios=(0.0,), cv=5, scoring="accuracy", max_iter=1000,
-                                 use_legacy_attributes=False).fit(frozen["train"], truth["train"])
-    found["frozen vectors"] = probe.score(frozen["held"], truth["held"])
+    found["frozen vectors"] = regression(frozen["train"], truth["train"]).score(frozen["held"], truth["held"])
     print(found, flush=True)
 
     torch.manual_seed(0)

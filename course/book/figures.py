@@ -52,6 +52,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "training-stages": {"curve", "other", "levels", "stages"},
     "asked-again": {"texts", "share", "copies", "most"},
     "soft-targets": {"examples"},
+    "task-heads": {"tasks", "most"},
+    "tuned-runs": {"groups", "every", "levels", "start"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

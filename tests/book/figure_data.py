@@ -141,6 +141,16 @@ DATA["input-sum"] = {"texts": [["the", "bank", "of"], ["bank", "lend", "##s"]], 
 DATA["mask-draws"] = {"texts": [{"label": "one", "tokens": ["[CLS]", *"abcdefghij", "[SEP]"]}, {"label": "two", "tokens": ["[CLS]", "a", "[SEP]"]}],
                       "others": ["x", "y"], "share": 0.25, "masked": 0.8, "replaced": 0.1,
                       "vocabularies": [{"key": "bert", "label": "BERT", "vocabulary": page_vocabulary("bert")}]}
+HEAD_TOKENS = ["[CLS]", "anna", "sat", "[SEP]"]
+DATA["task-heads"] = {"most": 1.0, "tasks": [
+    {"key": key, "label": key, "tokens": HEAD_TOKENS, "vectors": [[0.1 * n, -0.5, 1.0] for n in range(4)], "heads": heads,
+     "why": [f"says {key} of {token}" for token in HEAD_TOKENS]}
+    for key, heads in (("sentence", [{"label": "Pooler", "out": "2 logits", "rows": [0]}]),
+                       ("tags", [{"label": token, "out": "5 logits", "rows": [n]} for n, token in ((0, "a"), (1, "anna"), (2, "sat"))]),
+                       ("span", [{"label": name, "out": "1 number", "rows": [1, 2]} for name in ("start", "end")]))]}
+DATA["tuned-runs"] = {"every": 6, "start": {"rate": 0}, "levels": [{"label": "head alone", "mean": 0.7, "half": 0.04}, {"label": "larger class", "mean": 0.5, "half": 0}],
+                      "groups": [{"key": key, "label": key, "settings": [{"label": label, "loss": [[0.7, low], [0.69, low + 0.05]], "accuracy": [1 - low, 0.9 - low]}
+                                                                        for label, low in (("small", 0.6), ("fine", 0.2), ("large", 0.55))]} for key in ("rate", "epochs")]}
 PAIRS = [{"first": ["the", "bank", "lends"], "second": ["the", "bank", "asks"], "label": 0, "overlap": 0.5, "says": 0},
          {"first": ["a", "river"], "second": ["light", "fell"], "label": 0, "overlap": 0.0, "says": 1},
          {"first": ["we", "sat"], "second": ["money", "sat"], "label": 1, "overlap": 0.2, "says": 0}]

@@ -130,6 +130,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("training-stages", "button:has-text('Step')", "Enter"), ("training-stages", "input:checked", "ArrowRight"),
     ("asked-again", "button:has-text('Step')", "Enter"), ("asked-again", "input:checked", "ArrowRight"),
     ("soft-targets", "input[type=range]", "ArrowRight"), ("soft-targets", "input:checked", "ArrowRight"),
+    ("task-heads", "button:has-text('Step')", "Enter"), ("task-heads", "input:checked", "ArrowRight"),
+    ("tuned-runs", "button:has-text('Step')", "Enter"), ("tuned-runs", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -739,3 +741,29 @@ def test_the_softened_distance_is_that_of_the_objective(show):
             wanted = float(soft_terms(*rows, float(temperature)).mean)
             assert stage("loss") * float(temperature) ** 2 == pytest.approx(wanted, abs=1e-5)
             assert stage("top") == pytest.approx(float((rows[1] / float(temperature)).softmax(-1).max()), abs=1e-6)
+
+
+def test_the_vectors_that_enter_a_head_are_those_of_the_task(show):
+    page, data = show("task-heads"), DATA["task-heads"]
+    stage = page.locator(".w2s-stage")
+    for task in data["tasks"]:
+        page.locator(f"input[value={task['key']}]").check(force=True)
+        rows = sorted({row for head in task["heads"] for row in head["rows"]})
+        assert stage.get_attribute("data-read") == ",".join(map(str, rows))
+        assert stage.locator("line").count() == sum(len(head["rows"]) for head in task["heads"])
+        press(page, page.get_by_role("slider"), "End")
+        assert task["why"][-1] in said(page) and stage.get_attribute("data-place") == "3"
+
+
+def test_recorded_trainings_show_the_setting_that_is_chosen_and_the_mean_over_its_seeds(show):
+    page, data = show("tuned-runs"), DATA["tuned-runs"]
+    stage, slider = page.locator(".w2s-stage"), page.get_by_role("slider")
+    assert stage.get_attribute("data-setting") == "small"  # as `start` says
+    for group in data["groups"]:
+        page.locator(f"input[value={group['key']}]").check(force=True)
+        for key, setting in (("Home", group["settings"][0]), ("ArrowRight", group["settings"][1]), ("End", group["settings"][2])):
+            press(page, slider, key)
+            mean = sum(setting["accuracy"]) / len(setting["accuracy"])
+            assert stage.get_attribute("data-setting") == setting["label"] and float(stage.get_attribute("data-mean")) == pytest.approx(mean)
+            assert stage.locator("polyline").count() == 1 + len(setting["loss"])
+            assert f"{100 * mean:.1f} %" in said(page)
