@@ -1,0 +1,1 @@
+"""Checks and known mistakes of chapter 6, BERT's fine-tuning and inference."""

@@ -1,0 +1,218 @@
+"""Checks of chapter 6, part 3: labels for pieces of words, entities and their F1."""
+from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
+from autograder.checks.draws import counts, look_alikes, one_changed, whole
+from autograder.checks.protocol import exercise, expect
+
+align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+
+
+def aligned(word_ids: list, tags: list[int]) -> list[int]:
+    """The right labels, by where each word is met first."""
+    first = {}
+    for place, word in enumerate(word_ids):
+        if word is not None:
+            first.setdefault(word, place)
+    return [tags[word] if word is not None and first[word] == place else -100 for place, word in enumerate(word_ids)]
+
+
+def ask_align(student, cause: str, word_ids: list, tags: list[int]) -> None:
+    """Compare the labels."""
+    given = f"{len(word_ids)} tokens, {len(tags)} tags"
+    expect(student.align_tags(word_ids, tags), "Your list of labels", given).equals(aligned(word_ids, tags), cause=cause)
+
+
+def tags_for(rng, number: int) -> list[int]:
+    """A tag for each of so many words, 0 to 8."""
+    return counts(rng, 0, 8, number).tolist()
+
+
+def pieces(rng, words: int, most: int, missing: bool = False) -> list[int]:
+    """The word ids of so many words, of 1 to `most` pieces each; of 0 to `most`, if some may be missing."""
+    return [word for word, number in enumerate(counts(rng, 0 if missing else 1, most, words).tolist()) for _ in range(number)]
+
+
+@align_tags.stage("first-piece", points=1.5)
+def test_words_of_one_piece_have_their_tags(student, rng):
+    rule = "Every word has one piece here: its label is the word's tag, and that of `[CLS]` and `[SEP]` at the ends is -100."
+    for words in (1, 2, 3, 7, whole(rng, 4, 20), 130, 298):
+        ask_align(student, rule, [None, *range(words), None], tags_for(rng, words))
+    ask_align(student, f"{rule} Neighbours with the same tag are two words.", [None, 0, 1, 2, 3, None], [4, 4, 0, 0])
+    ask_align(student, f"{rule} Word 0 is a word, and tag 0 a tag.", [None, 0, 1, None], [0, 5])
+    for case in [*one_changed(([None, 0, 1, 2, 3, None], [3, 1, 0, 2]), ([None, 0, 1, 2, None, None], [2, 5, 4, 1])), ([None, 0, 1, 2, 3, None], [3, 0, 1, 2])]:
+        ask_align(student, rule, *case)
+
+
+@align_tags.stage("later-pieces", points=1.5)
+def test_later_pieces_are_left_out(student, rng):
+    rule = "A word may have several pieces: its tag stands at the first, and -100 at all others."
+    ask_align(student, f"{rule} This is the case by hand.", [None, 0, 0, 1, 1, 2, None], [1, 2, 0])
+    for words, most in ((1, 4), (2, 3), (3, 2), (5, 4), (whole(rng, 6, 20), 3), (90, 3), (2, 140)):
+        ask_align(student, rule, [None, *pieces(rng, words, most), None], tags_for(rng, words))
+    ask_align(student, f"{rule} A word of three pieces has one tag and two times -100.", [None, 0, 0, 0, 1, 2, 2, None], [7, 0, 3])
+    ask_align(student, f"{rule} Neighbours may have the same tag.", [None, 0, 0, 1, 1, 1, 2, None], [2, 2, 2])
+
+
+@align_tags.stage("added", points=1)
+def test_added_tokens_may_stand_anywhere(student, rng):
+    rule = "Added tokens have -100 wherever they stand, and the list has an entry for each token."
+    for word_ids, words in (([0, 1, 1, 2], 3), ([None, None, 0, 0, 1], 2), ([0, None, None, None], 1), ([None, 0, 0, None, 1, None, 2, 2, None, None], 3), ([None, 0, None, 1, 1, None], 2)):
+        ask_align(student, rule, word_ids, tags_for(rng, words))
+        ask_align(student, rule, word_ids, list(range(1, words + 1)))
+    for front, behind in ((0, 0), (0, 5), (40, 0), (3, 100)):
+        ask_align(student, rule, [None] * front + pieces(rng, 6, 3) + [None] * behind, tags_for(rng, 6))
+
+
+@align_tags.stage("cut", points=1)
+def test_words_may_be_cut_off_or_missing(student, rng):
+    rule = "The tag of a word is the one with its number: numbers may be missing, and tags at the end may belong to words that were cut off."
+    for word_ids, words in (([None, 0, 0, 1, None], 6), ([None, 0, 2, 2, 3, None], 4), ([None, 3, 3, None], 9), ([2], 3), ([None, 1, 1, 5, 7, 7, None], 8)):
+        ask_align(student, rule, word_ids, list(range(1, words + 1)))
+        ask_align(student, rule, word_ids, tags_for(rng, words))
+    ask_align(student, rule, [None, 0, 150, 150, 299], [3] * 150 + [1000] * 149 + [7])
+    for _ in range(3):
+        ask_align(student, rule, [None, *pieces(rng, 12, 3, missing=True), None], tags_for(rng, 12 + whole(rng, 0, 9)))
+    empty = "There may be nothing but added tokens, and no token at all."
+    for word_ids in ([None], [None, None, None], []):
+        for words in (0, 3):
+            ask_align(student, empty, word_ids, tags_for(rng, words))
+
+
+entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+Spans = list[tuple[str, int, int]]
+
+
+def spans(tags: list[str]) -> Spans:
+    """The right entities: where each begins, and from there how far it goes."""
+    begins = [tag != "O" and (tag[0] == "B" or place == 0 or tags[place - 1][2:] != tag[2:]) for place, tag in enumerate(tags)]
+    found = []
+    for place in [place for place, begin in enumerate(begins) if begin]:
+        end = place + 1
+        while end < len(tags) and tags[end] != "O" and not begins[end]:
+            end += 1
+        found.append((tags[place][2:], place, end))
+    return found
+
+
+def ask_entities(student, cause: str, tags: list[str]) -> None:
+    """Compare the entities of one sentence."""
+    given = " ".join(tags) if len(tags) <= 12 else f"{len(tags)} tags"
+    expect(student.entities(tags), "Your list of entities", given).equals(spans(tags), cause=cause)
+
+
+def tagged(*runs: tuple[str, int]) -> list[str]:
+    """Tags from runs: ("PER", 2) is an entity, ("O", 3) are words between."""
+    return [tag for kind, number in runs for tag in (["O"] * number if kind == "O" else [f"B-{kind}"] + [f"I-{kind}"] * (number - 1))]
+
+
+def drawn_runs(rng, number: int, kinds: tuple[str, ...] = ("PER", "LOC", "ORG")) -> list[str]:
+    """As people tag: entities of 1 to 4 words with 1 to 3 words between."""
+    return tagged(*(run for kind, size, gap in zip(*(counts(rng, low, high, number).tolist() for low, high in ((0, len(kinds) - 1), (1, 4), (1, 3))))
+                    for run in (("O", gap), (kinds[kind], size))), ("O", 2))
+
+
+def drawn_tags(rng, number: int, kinds: tuple[str, ...] = ("PER", "LOC")) -> list[str]:
+    """As models tag: anything may follow anything."""
+    every = ["O", *(f"{mark}-{kind}" for kind in kinds for mark in "BI")]
+    return [every[one] for one in counts(rng, 0, len(every) - 1, number).tolist()]
+
+
+@entity_f1.stage("one", points=1)
+def test_an_entity_between_other_words(student, rng):
+    rule = "Entities stand apart here: kind, the number of the first word, and that of the word after the last. The kind is what follows `B-`."
+    ask_entities(student, f"{rule} This is the case by hand.", tagged(("O", 2), ("ORG", 2), ("O", 6), ("PER", 3), ("O", 7)))
+    for runs in ([("O", 1), ("PER", 1), ("O", 1)], [("PER", 1), ("O", 3)], [("LOC", 4), ("O", 1)], [("O", 3), ("X", 2), ("O", 2), ("X", 2), ("O", 1)], [("O", 2), ("ORG", 150), ("O", 100)]):
+        ask_entities(student, rule, tagged(*runs))
+    for number in (2, 5, whole(rng, 6, 12), 40):
+        ask_entities(student, rule, drawn_runs(rng, number))
+    for case in look_alikes((tagged(("O", 1), ("PER", 1), ("O", 1), ("LOC", 1), ("O", 1), ("PER", 1), ("O", 1)),)):
+        ask_entities(student, rule, *case)
+
+
+@entity_f1.stage("neighbours", points=1)
+def test_a_b_begins_another_entity(student, rng):
+    rule = "`B-X` begins an entity always, also right behind one of the same kind."
+    for runs in ([("PER", 1), ("PER", 1), ("O", 1)], [("O", 1), ("PER", 2), ("PER", 3), ("O", 1)], [("PER", 2), ("LOC", 1), ("LOC", 2), ("PER", 1), ("O", 1)],
+                 [("LOC", 1)] * 4 + [("O", 1)], [("LOC", 1)] * 200 + [("O", 1)]):
+        ask_entities(student, rule, tagged(*runs))
+
+
+@entity_f1.stage("kind-changes", points=1)
+def test_an_i_of_another_kind_begins_an_entity(student):
+    rule = "`I-X` goes on with an entity of the kind X only. After one of another kind it begins its own, and the kind is all that follows `I-`, dashes included."
+    for tags in (["B-PER", "I-LOC", "O"], ["O", "B-PER", "I-PER", "I-LOC", "I-LOC", "I-PER", "O"], ["B-ORG", "I-ORG-GOV", "O"], ["B-ORG-GOV", "I-ORG-GOV", "I-ORG", "O"],
+                 ["B-A-B", "I-A-C", "O"], ["B-PER", "I-per", "O"], ["B-PE", "I-PER", "I-PE", "O"], ["B-I", "I-B", "I-I", "O"], ["B-O", "I-O", "O"]):
+        ask_entities(student, rule, tags)
+
+
+@entity_f1.stage("i-first", points=1)
+def test_an_i_after_o_begins_an_entity(student, rng):
+    rule = "`I-X` begins an entity after `O` and at the start of the sentence: no person tags so, but models do, and it counts."
+    for tags in (["O", "I-PER", "O"], ["I-PER", "O"], ["I-PER", "I-PER", "O", "I-LOC", "I-LOC", "O"], ["B-PER", "O", "I-PER", "O"], ["B-PER", "I-PER", "O", "I-PER", "I-PER", "O"],
+                 ["I-LOC", "B-LOC", "I-LOC", "O"]):
+        ask_entities(student, rule, tags)
+    for number in (5, 9, whole(rng, 10, 30), 299):
+        ask_entities(student, f"{rule} Any tag may follow any other.", [*drawn_tags(rng, number), "O"])
+
+
+@entity_f1.stage("end", points=1)
+def test_an_entity_may_end_with_the_sentence(student, rng):
+    rule = "An entity that is open at the end of the sentence is one as well; a sentence may be all entity, all `O`, or empty."
+    for tags in (["B-PER"], ["I-PER"], ["B-PER", "I-PER"], ["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC"], ["B-LOC", "B-LOC"], ["B-PER", "I-LOC"], ["O"], ["O", "O", "O"], []):
+        ask_entities(student, rule, tags)
+    for number in (3, 8, 300):
+        ask_entities(student, rule, [*drawn_tags(rng, number - 1), "I-PER"])
+
+
+def measured(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
+    """The right numbers, from three counts."""
+    right = sum(one in spans(other) for tags, other in zip(said, true) for one in spans(tags))
+    found, real = (sum(len(spans(tags)) for tags in sentences) for sentences in (said, true))
+    return {"precision": right / found if found else 0.0, "recall": right / real if real else 0.0, "f1": 2 * right / (found + real) if found + real else 0.0}
+
+
+def ask_f1(student, cause: str, said: list[list[str]], true: list[list[str]]) -> None:
+    """Compare the three numbers."""
+    given = f"{len(said)} sentences, {sum(len(spans(tags)) for tags in said)} entities said, {sum(len(spans(tags)) for tags in true)} true"
+    expect(student.entity_f1(said, true), "Your dictionary", given).close(measured(said, true), rtol=1e-4, atol=1e-5, cause=cause)
+
+
+HAND = tagged(("O", 2), ("ORG", 2), ("O", 6), ("PER", 3), ("O", 7))
+
+
+@entity_f1.stage("exact", points=1.5)
+def test_kind_start_and_end_must_be_the_same(student):
+    rule = "There is one sentence here. An entity is right if kind, start and end are those of a true one: precision is right / said, recall right / true."
+    ask_f1(student, f"{rule} This is the case by hand.", [[*HAND[:12], "O", *HAND[13:]]], [HAND])
+    true = tagged(("O", 1), ("PER", 2), ("O", 2), ("LOC", 1), ("ORG", 3), ("O", 1))
+    ask_f1(student, rule, [true], [true])
+    for said in (["O", "B-PER", "O", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"], ["O", "B-LOC", "I-LOC", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"],
+                 ["B-PER", "I-PER", "I-PER", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"], ["O"] * 5 + ["B-LOC"] + ["O"] * 4,
+                 ["B-LOC", "B-PER", "I-PER", "O", "B-ORG", "B-LOC", "B-ORG", "I-ORG", "B-ORG", "B-PER"], ["O", "I-PER", "I-PER", "O", "O", "I-LOC", "I-ORG", "I-ORG", "I-ORG", "O"]):
+        ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [said], [true])
+        ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [true], [said])
+
+
+@entity_f1.stage("together", points=2, after="exact")
+def test_all_sentences_are_counted_together(student, rng):
+    rule = "Count what was said, what is true and what is right over all sentences together, and divide once. An entity is right only in its own sentence."
+    one, other, none = tagged(("PER", 1), ("O", 3)), tagged(("O", 1), ("LOC", 2), ("PER", 1)), ["O"] * 4
+    for said, true in (([one, other], [one, none]), ([one, none], [one, other]), ([one, none], [none, one]), ([one, one, one], [one, one, none]), ([one, other], [other, one]),
+                       ([one, one], [one, one]), ([one, none, other], [one, other, other])):
+        ask_f1(student, rule, said, true)
+    for sentences, words in ((2, 6), (3, 12), (whole(rng, 4, 9), whole(rng, 5, 15)), (300, 3), (2, 300)):
+        true = [drawn_tags(rng, words, ("PER", "LOC", "ORG")) for _ in range(sentences)]
+        said = [[tag if keep else "O" for tag, keep in zip(tags, counts(rng, 0, 3, words).tolist())] for tags in true]
+        ask_f1(student, rule, said, true)
+        ask_f1(student, rule, true, said)
+    first, second = ([one, other, none], [one, none, other]), ([none, other, one], [other, other, none])
+    for case in one_changed(first, second):
+        ask_f1(student, rule, *case)
+    ask_f1(student, rule, [other, tagged(("O", 1), ("PER", 2), ("LOC", 1))], [other, other])
+
+
+@entity_f1.stage("none", points=1.5, after="exact")
+def test_a_share_of_nothing_is_zero(student):
+    rule = "0 / 0 is 0.0: nothing said, nothing true, or neither; sentences may be empty, and there may be none."
+    one, none = tagged(("PER", 1), ("O", 2)), ["O"] * 3
+    for said, true in (([none], [one]), ([one], [none]), ([none], [none]), ([], []), ([[]], [[]]), ([[], one], [[], one]), ([none, none], [one, none]), ([["B-PER"]], [["B-LOC"]])):
+        ask_f1(student, rule, said, true)

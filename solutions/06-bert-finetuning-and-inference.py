@@ -1,0 +1,868 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 6. BERT, fine-tuning and inference: the exercises
+#
+# BERT makes a vector of every token. A vector is no answer: somebody has to make one vector of many, a label of scores, entities of tags, an answer of two rows of numbers. And somebody has to count how often that is right.
+# In this notebook you write what stands between BERT's vectors and an answer, and the measures by which papers compare the answers. Most mistakes here raise no error: the number that comes out is only a little too good.
+#
+# There are 10 exercises and 51 points. Plan about 165 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | One answer for a text | 1 to 2 | 24 | 8 |
+# | Fine-tune, and count | 3 to 4 | 30 | 9 |
+# | Tags and entities | 5 to 6 | 46 | 15 |
+# | Where is the answer? | 7 to 8 | 36 | 10 |
+# | Search | 9 | 15 | 4 |
+# | In your own words | 10 | 14 | 5 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one text, one token, an empty list where a statement allows it.
+#
+# **Letters.** $B$ texts, $T$ places in a text, $C$ numbers in a token's vector, $L$ labels.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, the dtype and the shape that the statement names. A dictionary has the named keys and no other, in any order; a named tuple is a tuple. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own heads, pooling, schedules and measures, and the libraries that have such measures ready.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list or a dictionary at most 300, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+import string
+from collections import Counter
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from autograder.check import check
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-texts", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. One answer for a text
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "mean_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. One vector for a text
+#
+# - **What it is for**: search engines compare texts by one vector each. MiniLM's is the mean of its tokens' vectors, and padding in that mean makes a text's vector depend on the longest text that happens to be in the same batch.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: masks, sums along an axis.
+# - **Paper**: Reimers and Gurevych (2019), section 3.
+#
+# **The idea.** The encoder gives a vector at every place of every text, at padding too. The vector of a text is the **mean of the vectors at its tokens**, number by number. `mask` is True where a token stands, and False at padding.
+#
+# **By hand.** One text of three places, the vectors (2, 0), (4, 6) and (9, 9), the last of which is padding. The sum of the two tokens is (6, 6), so the mean is **(3, 3)**. With the padding it would be (5, 5).
+#
+# **Rules**
+#
+# - All tokens count the same, the first (`[CLS]`) like the others.
+# - Padding may stand anywhere in a row: behind the tokens, in front of them, between them. What the vectors hold there are any finite numbers, large ones too.
+# - A row may be all padding: its vector is zeros.
+# - The number of tokens differs from row to row.
+#
+# **In**: `x` float32 $(B, T, C)$, numbers of at most 10,000 in size; `mask` bool $(B, T)$. **Out**: float32 $(B, C)$.
+#
+# ```python
+# x = torch.tensor([[[2.0, 0.0], [4.0, 6.0], [9.0, 9.0]]])
+# mask = torch.tensor([[True, True, False]])
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A mean is a sum and a number to divide by. The mask has a say in both.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Give the mask an axis more and make numbers of it: 1 at a token, 0 at padding. Then `x` times that can be summed over the places. The number of tokens is the sum of the mask; where it is 0, divide by 1.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The largest mark of each pupil, where some tests were missed. Who missed all has 0; marks are at least 1.
+#
+# ```python
+# def best(marks, taken):                                # (pupils, tests) twice
+#     return (marks * taken).max(dim=1).values
+# ```
+#
+# For the marks 3, 6 and 5, with the second test missed, it is 5.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "mean_pool", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mean_pool(x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B C"]:
+    """The mean of the vectors at each row's tokens; zeros for a row without tokens."""
+    ### BEGIN SOLUTION
+    tokens = mask.unsqueeze(2).to(x.dtype)                             # (B, T, 1)
+    return (x * tokens).sum(1) / tokens.sum(1).clamp(min=1)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "mean_pool-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(mean_pool)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "mean_pool-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The same text alone, and in a batch with a longer one: its vector must not move. Beside it stands what `x.mean(1)` makes of it.
+
+# %% nbgrader={"grade": false, "grade_id": "look-mean_pool", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(6)
+vectors = torch.randn(1, 8, 3, generator=generator)
+for places in (3, 5, 8):
+    row = attempt(mean_pool, vectors[:, :places], torch.arange(places)[None] < 3)
+    if row is not None:
+        print(f"{places} places, 3 tokens: {[round(one, 3) for one in row[0].tolist()]}   by x.mean(1): {[round(one, 3) for one in vectors[0, :places].mean(0).tolist()]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "repair_inference-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. One wrong line: labels, if the model is sure
+#
+# - **What it is for**: a filter that answers "not sure" can hand the text to a person. Code like this runs behind every such filter, and the fault in it shows only when several texts come at once.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: softmax, reading code with a pencil.
+# - **Paper**: Devlin et al. (2019), section 4.1, for the softmax over the labels.
+#
+# **The idea.** A classifier gives each text $L$ scores, the logits. The softmax over the **labels of a text** makes shares of them, which add up to 1. The answer is the number of the label with the largest share, counted from 0; and -1, "not sure", if that share is below `least`.
+#
+# The function below runs without complaint and returns a list of the right length. **Exactly one** of its six numbered lines is wrong: to change a single character of it repairs the function.
+#
+# ```python
+# def sure_labels(logits, least):                                           # logits (B, L)
+#     shifted = logits - logits.max(dim=1, keepdim=True).values             # line 1
+#     weights = shifted.exp()                                               # line 2
+#     shares = weights / weights.sum(dim=0, keepdim=True)                   # line 3
+#     best = shares.max(dim=1)                                              # line 4
+#     sure = best.values >= least                                           # line 5
+#     return torch.where(sure, best.indices, -1).tolist()                   # line 6
+# ```
+#
+# **By hand.** Two texts, two labels, `least` = 0.7. The logits are (0, ln 3) and (0, 0), so the shares are (¼, ¾) and (½, ½). The first text has label 1. The second has no share of 0.7: **[1, -1]**. Follow the code with that and a pencil.
+#
+# **Rules**
+#
+# - The logits of a text do not depend on which other texts are in the batch, and so neither does its answer.
+# - Of several labels with the same largest logit the first counts. Two logits of one text are either equal or at least 0.001 apart.
+# - No text's largest share lies within 0.0001 of `least`, so that it does not matter what happens at equality.
+# - Logits may be as large as 10,000 and as small as -10,000.
+#
+# **What to do.** Three points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+#
+# **In**: `logits` float32 $(B, L)$; `least` a float from 0 to 1. **Out**: a list of $B$ ints.
+#
+# ```python
+# logits = torch.tensor([[0.0, math.log(3)], [0.0, 0.0]])
+# least = 0.7
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Shares of a text add up to 1. Do these?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Run the lines one by one on two texts of three labels, and look at the sums of each row after line 3.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# How a household spends its money, as shares: each household is a row.
+#
+# ```python
+# def shares_of(spent):                                  # (households, kinds)
+#     return spent / spent.sum(dim=1, keepdim=True)      # the sum goes along the kinds of one household
+# ```
+#
+# For (1, 3) and (2, 2) the first row is ¼ and ¾.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "repair_inference", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def wrong_line() -> int:
+    """The number, 1 to 6, of the line that is wrong."""
+    ### BEGIN SOLUTION
+    return 3
+    ### END SOLUTION
+
+
+def sure_labels(logits: Float[Tensor, "B L"], least: float) -> list[int]:
+    """The function of the statement, with the wrong line repaired."""
+    ### BEGIN SOLUTION
+    best = logits.softmax(dim=1).max(dim=1)
+    return torch.where(best.values >= least, best.indices, -1).tolist()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "repair_inference-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(sure_labels)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "repair_inference-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# How often would the printed function give another answer? A thousand texts of four labels, one by one, two at a time, and in batches of fifty.
+
+# %% nbgrader={"grade": false, "grade_id": "look-repair_inference", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(7)
+logits = 2 * torch.randn(1000, 4, generator=generator)
+yours = attempt(sure_labels, logits, 0.7)
+if yours is not None:
+    for size in (1, 2, 50):
+        shares = torch.cat([(part - part.max(1, keepdim=True).values).softmax(0) for part in logits.split(size)])
+        printed = torch.where(shares.max(1).values >= 0.7, shares.argmax(1), -1).tolist()
+        print(f"batches of {size:>2}: another answer for {sum(one != other for one, other in zip(printed, yours)) / 10:.1f} % of the texts")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-tuning", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Fine-tune, and count
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rates-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. How fast may which layer learn?
+#
+# - **What it is for**: at a rate that is fine for a new head, a pretrained body forgets within a hundred steps what it took days to learn. Every fine-tuning script has these two rules: a rate that climbs and falls, and lower layers that move less.
+# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5
+# - **Needs**: straight lines, powers.
+# - **Paper**: Devlin et al. (2019), appendix A.2, for the climb and the fall; Howard and Ruder (2018), section 3.2, for rates by layer.
+#
+# **What to predict.** The rate of every part of a model at one step.
+#
+# 1. *By step.* Steps are counted from 0. The rate climbs in a straight line from 0 at step 0 to `peak` at step `warmup`, and from there falls in a straight line to 0 at step `steps`. Where `warmup` is 0, it is `peak` at step 0 and falls from there.
+# 2. *By layer.* The top layer and the head on it learn at that rate. Each layer below learns at `decay` times the rate of the layer above it, and the embeddings, below the lowest layer, at `decay` times the rate of that one.
+#
+# Return a list, from below to above: the embeddings, the lowest layer, …, the top layer, the head. That is `layers` + 2 rates.
+#
+# **By hand.** Four epochs of 10 steps are 40 steps, the warm-up takes 4. At the steps 0, 1, 2, 4, 22 and 40 the rate is 0, ¼, ½, 1, ½ and 0 of the peak: at step 22 half of the 36 falling steps are done. With three layers and `decay` = ½, at step 4 and `peak` = 1: **[⅛, ¼, ½, 1, 1]**.
+#
+# **Rules**
+#
+# - `decay` may be 1: then all parts learn at the same rate. It is never above 1.
+# - Every rate is compared to four digits, however small it is. A rate that is 0 is exactly 0.
+#
+# **In**: `step`, `steps` and `warmup` ints with 0 ≤ `step` ≤ `steps`, 0 ≤ `warmup` < `steps` and `steps` of at most 1,000; `peak` a float above 0; `layers` an int from 1 to 48; `decay` a float from 0.3 to 1. **Out**: a list of `layers` + 2 floats.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many steps does the fall have? Not `steps`.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Work out one rate for the step, with an `if` between climb and fall. Then a list of powers: how many times is `decay` applied to the embeddings, if there are three layers?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A candle of `length` burns evenly from `lit` to `out`. How long is it at `hour`?
+#
+# ```python
+# def candle(hour, lit, out, length):
+#     return length if hour < lit else length * (out - hour) / (out - lit)
+# ```
+#
+# `candle(15, 12, 18, 8)` is 4.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "rates", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rates(step: int, steps: int, warmup: int, peak: float, layers: int, decay: float) -> list[float]:
+    """The rates of embeddings, layers from below to above, and head at one step."""
+    ### BEGIN SOLUTION
+    if step < warmup:
+        rate = peak * step / warmup
+    else:
+        rate = peak * (steps - step) / (steps - warmup)
+    return [rate * decay ** (layers - place) for place in range(layers + 1)] + [rate]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "rates-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(rates)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rates-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The rate of the head over a run of 40 steps, and what each layer of a six-layer body gets at the peak of 2e-5 with a decay of 0.8.
+
+# %% nbgrader={"grade": false, "grade_id": "look-rates", "locked": true, "schema_version": 3, "solution": false, "task": false}
+course = [attempt(rates, step, 40, 4, 1.0, 6, 0.8) for step in range(0, 41, 2)]
+if None not in course:
+    for step, row in zip(range(0, 41, 2), course):
+        print(f"step {step:>2} {'#' * round(50 * row[-1])}")
+    print("at the peak:", ", ".join(f"{rate:.1e}" for rate in rates(4, 40, 4, 2e-5, 6, 0.8)))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "matthews-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. A score that luck cannot raise
+#
+# - **What it is for**: of the sentences in GLUE's CoLA, most are good English. Who says "good" to all of them has most of them right. The measure that the task is judged by gives such a model 0.
+# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: a square root.
+# - **Paper**: Matthews (1975); Wang et al. (2019), section 3, for its use in GLUE.
+#
+# **The idea.** A model says yes or no to every sentence. Four counts say how that went: `tp`, said yes and is yes; `fp`, said yes and is no; `fn`, said no and is yes; `tn`, said no and is no. Matthews' correlation is
+#
+# $$\frac{tp \cdot tn - fp \cdot fn}{\sqrt{(tp + fp)(tp + fn)(tn + fp)(tn + fn)}}$$
+#
+# It is 1 where everything is right, -1 where everything is wrong, and 0 for guesses that have nothing to do with the truth. Where the root is 0, because only one thing was said, or only one thing is true, or there are no sentences, it is **0.0**.
+#
+# **By hand.** `tp` = 6, `fp` = 2, `fn` = 2, `tn` = 0. Six of ten are right, and F1 is 12 / 16 = .75. But whoever was a "no" was missed each time: (6 · 0 - 2 · 2) / √(8 · 8 · 2 · 2) = -4 / 16 = **-.25**. With `tn` = 6 it is 32 / 64 = .5.
+#
+# **Rules**
+#
+# - Counts may be as large as a million. The product of four sums is then beyond 64 bits: Python's ints have no such end, those of numpy and torch do, without a word.
+# - To call yes no, and no yes, changes nothing.
+#
+# **In**: four ints from 0 to 1,000,000. **Out**: a float.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Two lines: one number below the stroke, and what to do if it is 0.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Work out the product of the four sums in ints. If it is not 0, divide by `math.sqrt` of it.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The cosine of two vectors of two numbers, 0.0 where one has no length:
+#
+# ```python
+# def cosine(a, b, c, d):                                # of (a, b) and (c, d)
+#     lengths = (a * a + b * b) * (c * c + d * d)
+#     return (a * c + b * d) / math.sqrt(lengths) if lengths else 0.0
+# ```
+#
+# `cosine(3, 4, 4, 3)` is 0.96.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "matthews", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def matthews(tp: int, fp: int, fn: int, tn: int) -> float:
+    """Matthews' correlation of what was said and what is true; 0.0 if one of them is always the same."""
+    ### BEGIN SOLUTION
+    product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return (tp * tn - fp * fn) / math.sqrt(product) if product else 0.0
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "matthews-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(matthews)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "matthews-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Seventy of a hundred sentences are good. Four models, by three measures:
+
+# %% nbgrader={"grade": false, "grade_id": "look-matthews", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), "a coin": (35, 15, 35, 15), "half of the bad found": (63, 15, 7, 15)}.items():
+    found = attempt(matthews, *counts)
+    if found is not None:
+        tp, fp, fn, tn = counts
+        print(f"{name:<22} accuracy {(tp + tn) / 100:.2f}   F1 {2 * tp / (2 * tp + fp + fn):.2f}   Matthews {found:.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-tags", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Tags and entities
+#
+# Each word of a text is tagged: `B-X` begins an entity of the kind X, `I-X` goes on with it, `O` is no part of one. In *Ada lives in New York* the tags are B-PER, O, O, B-LOC, I-LOC.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "align_tags-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Tags for words, labels for pieces
+#
+# - **What it is for**: people tag words, and BERT reads pieces of words. If pieces and tags slip by one place, training runs, the loss falls, and the model learns nonsense.
+# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
+# - **Needs**: lists.
+# - **Paper**: Devlin et al. (2019), section 5.3.
+#
+# **The idea.** The tokenizer says of each token which word it is a piece of: `word_ids` has the number of the word, from 0, or `None` for a token that was added, such as `[CLS]`, `[SEP]` and padding. `tags` has a number for each word. The label of a token is
+#
+# - the tag of its word, if it is the **first piece** of it;
+# - **-100** for every later piece and for every added token: the loss leaves these places out.
+#
+# **By hand.** *el ##on mu ##sk lives* between `[CLS]` and `[SEP]`: three words in five pieces. The words have the tags 1 (B-PER), 2 (I-PER) and 0 (O).
+#
+# | token | [CLS] | el | ##on | mu | ##sk | lives | [SEP] |
+# | --- | --- | --- | --- | --- | --- | --- | --- |
+# | `word_ids` | None | 0 | 0 | 1 | 1 | 2 | None |
+# | label | -100 | 1 | -100 | 2 | -100 | 0 | -100 |
+#
+# **Rules**
+#
+# - The numbers of words never fall from left to right, and the pieces of a word stand side by side. A number may be missing: a word of which nothing is left has no piece. The tag of word 7 is `tags[7]` all the same.
+# - Words at the end may have been cut off: then `tags` is longer than what is asked for. A word that was cut within has some of its pieces, and its first has the label.
+# - Added tokens may stand anywhere but between two pieces of one word. There may be none, there may be nothing else, and there may be no token at all: then the answer is an empty list.
+# - Two neighbours with the same tag are two words, if their numbers differ. The tag 0 is a tag, and word 0 a word.
+#
+# **In**: `word_ids`, a list of ints of at least 0 and `None`; `tags`, a list of ints of at least 0, one for each word, with more than enough for all numbers in `word_ids`. **Out**: a list of ints, as long as `word_ids`.
+#
+# ```python
+# word_ids = [None, 0, 0, 1, 1, 2, None]
+# tags = [1, 2, 0]
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How do you see that a token is the first piece of its word? By looking at the token before it.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Walk through `word_ids` and remember the number before. Where the number is `None`, or the same as before, the label is -100. Else it is the tag with that number. Compare with `is None`: the number 0 is false in Python.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A diary has a page number on each line. Print the page only where it changes.
+#
+# ```python
+# def margins(pages):
+#     shown, before = [], None
+#     for page in pages:
+#         shown.append("" if page == before else str(page))
+#         before = page
+#     return shown
+# ```
+#
+# `margins([3, 3, 4])` is `["3", "", "4"]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "align_tags", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def align_tags(word_ids: list[int | None], tags: list[int]) -> list[int]:
+    """Labels of tokens: the word's tag at its first piece, -100 at later pieces and added tokens."""
+    ### BEGIN SOLUTION
+    labels, before = [], None
+    for word in word_ids:
+        labels.append(-100 if word is None or word == before else tags[word])
+        before = word
+    return labels
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "align_tags-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(align_tags)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "entity_f1-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. How many entities were found?
+#
+# - **What it is for**: papers on names in texts report one number, the F1 of entities. Who reports the share of right tags instead gets a number that is larger by ten or twenty points, for the same model.
+# - **Difficulty** 4 of 5 · **Time** 32 minutes · **Points** 10
+# - **Needs**: lists, strings, sets.
+# - **Paper**: Tjong Kim Sang and De Meulder (2003), section 2; what counts as an entity is read as their program reads it.
+#
+# **The idea.** Two functions, each graded by itself.
+#
+# `entities(tags)` reads the tags of one sentence and returns its entities in order, each as a tuple `(kind, start, end)`: the words `start` to `end` - 1.
+#
+# - `B-X` begins an entity of the kind X, always.
+# - `I-X` goes on with the entity that is open, if that is of the kind X. Otherwise it **begins one**: after `O`, after an entity of another kind, at the start of the sentence. No person tags like that, but models do.
+# - An entity ends before `O`, before the next one begins, and at the end of the sentence.
+#
+# `entity_f1(said, true)` compares tags that a model said with the true ones, for a list of sentences. An entity is right if the very same sentence has it in both: kind, start and end. From all sentences **together** count what was said, what is true, and what is right. Return a dictionary:
+#
+# - `"precision"`, right / said; `"recall"`, right / true; `"f1"`, 2 · right / (said + true). A share of nothing, 0 / 0, is 0.0.
+#
+# **By hand.** Twenty words. An ORG of two stands at 2 and 3, a PER of three at 10 to 12. A model misses the last word of the PER and says `O` there. Nineteen of twenty tags are right, 95 %. But it said two entities, and one of them, `("PER", 10, 12)`, is none of the true ones: precision, recall and F1 are **.50**.
+#
+# **Rules**
+#
+# - `["I-PER", "I-PER", "I-LOC", "B-LOC", "O"]` has the entities `("PER", 0, 2)`, `("LOC", 2, 3)` and `("LOC", 3, 4)`.
+# - The kind is all that follows `B-` or `I-`, and is compared letter by letter. It may hold a dash: `B-ORG-GOV` begins an entity of the kind `ORG-GOV`, which is another than `ORG`.
+# - A sentence may have no words, and there may be no sentences.
+# - Half of an entity, or one of another kind, is wrong, and counts among those that were said.
+#
+# **In**: `tags`, a list of strings, each `O`, or `B-` or `I-` and a kind of at least one letter; `said` and `true`, lists of as many sentences, each sentence a list of as many tags in both. **Out**: a list of tuples of a string and two ints; a dictionary of three floats.
+#
+# ```python
+# true = [["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "I-PER"] + ["O"] * 7]
+# said = [["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "O"] + ["O"] * 7]
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# When exactly does an entity end? What would one more `O` behind the last word do for you?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Walk through the tags with a `kind` and a `start` of what is open. If a tag is `I-` of that very kind, nothing happens. Otherwise close what is open, and open what begins here, if anything does.
+# For the second function put the number of the sentence into each tuple. Then two sets are enough, and `&` between them.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Runs of equal letters, with where they begin and end:
+#
+# ```python
+# def runs(text):
+#     found, start = [], 0
+#     for place in range(1, len(text) + 1):
+#         if place == len(text) or text[place] != text[start]:
+#             found.append((text[start], start, place))
+#             start = place
+#     return found
+# ```
+#
+# `runs("aab")` is `[("a", 0, 2), ("b", 2, 3)]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "entity_f1", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def entities(tags: list[str]) -> list[tuple[str, int, int]]:
+    """The entities of one sentence, in order: kind, first word, and the word after the last."""
+    ### BEGIN SOLUTION
+    found, kind, start = [], "", 0
+    for place, tag in enumerate([*tags, "O"]):
+        if tag[:2] == "I-" and tag[2:] == kind:
+            continue
+        if kind:
+            found.append((kind, start, place))
+        kind, start = tag[2:], place
+    return found
+    ### END SOLUTION
+
+
+def entity_f1(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
+    """Precision, recall and F1 of the entities of all sentences together."""
+    ### BEGIN SOLUTION
+    found, real = ({(place, *one) for place, tags in enumerate(sentences) for one in entities(tags)} for sentences in (said, true))
+    right = len(found & real)
+    return {"precision": right / len(found) if found else 0.0, "recall": right / len(real) if real else 0.0,
+            "f1": 2 * right / (len(found) + len(real)) if found or real else 0.0}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "entity_f1-check", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
+check(entity_f1)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "entity_f1-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and three models that are wrong in other ways: the share of right tags beside your F1.
+
+# %% nbgrader={"grade": false, "grade_id": "look-entity_f1", "locked": true, "schema_version": 3, "solution": false, "task": false}
+true = ["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "I-PER"] + ["O"] * 7
+models = {"last word of PER missed": true[:12] + ["O"] + true[13:], "all O": ["O"] * 20, "all right": true, "PER called LOC": [tag.replace("PER", "LOC") for tag in true]}
+for name, said in models.items():
+    found = attempt(entity_f1, [said], [true])
+    if found is not None:
+        print(f"{name:<24} tags {sum(map(str.__eq__, said, true)) / 20:.0%}   entities F1 {found['f1']:.2f}   {attempt(entities, said)}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-answers", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Where is the answer?
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "best_span-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. The best span
+#
+# - **What it is for**: a model that answers from a text says of each token how well an answer could start there, and how well it could end there. The best start and the best end may not belong together; published tutorials take both all the same.
+# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
+# - **Needs**: two loops, or a table of sums.
+# - **Paper**: Devlin et al. (2019), section 4.2.
+#
+# **The idea.** `start` and `end` hold a score for each token. A span goes from token $i$ to token $j$, both included; its score is `start[i] + end[j]`. Among all spans that are possible, return the one with the **largest score**. A span is possible if
+#
+# - it does not end before it starts: $i \le j$;
+# - it has at most `max_tokens` tokens: $j - i + 1 \le$ `max_tokens`;
+# - its first and its last token are both allowed: `allowed` is True there. What lies between them plays no part.
+#
+# **By hand.** `start` = (1, 2, 6, 3, 1), `end` = (0, 5, 1, 4, 2), all allowed, `max_tokens` = 5. The best start is token 2, the best end token 1: that is no span. 2 to 3 has 6 + 4 = 10, and none has more: **(2, 3)**. With `max_tokens` = 1 the spans (1, 1), (2, 2) and (3, 3) all have 7: the first counts.
+#
+# **Rules**
+#
+# - Of several spans with the same score the one that starts first counts, and of those the one that ends first.
+# - Scores may be negative, all of them too. Add them as they are: each is a multiple of 1/64 of at most 10,000 in size, so that sums are exact and equal ones are really equal.
+# - `max_tokens` may be larger than $T$. At least one token is allowed, so there is always a span.
+# - There may be one token.
+#
+# **In**: `start` and `end` float32 $(T)$; `allowed` bool $(T)$; `max_tokens` an int of at least 1. **Out**: a tuple of two ints, $i$ and $j$.
+#
+# ```python
+# start, end = torch.tensor([1.0, 2.0, 6.0, 3.0, 1.0]), torch.tensor([0.0, 5.0, 1.0, 4.0, 2.0])
+# allowed, max_tokens = torch.ones(5, dtype=torch.bool), 5
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Two loops over tokens see every span in the order in which equal ones count.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# For each allowed $i$, and each allowed $j$ from $i$ to $i$ + `max_tokens` - 1, compare the sum with the best so far, and take it only if it is **larger**. Begin with minus infinity. Or make the table `start[:, None] + end`, put minus infinity where no span is possible, and look for its first largest entry.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Buy on one day and sell on a later one, for the largest gain:
+#
+# ```python
+# def trade(prices):
+#     best, found = -math.inf, None
+#     for buy in range(len(prices)):
+#         for sell in range(buy + 1, len(prices)):
+#             if prices[sell] - prices[buy] > best:
+#                 best, found = prices[sell] - prices[buy], (buy, sell)
+#     return found
+# ```
+#
+# `trade([5, 2, 6, 1])` is `(1, 2)`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "best_span", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_span(start: Float[Tensor, "T"], end: Float[Tensor, "T"], allowed: Bool[Tensor, "T"], max_tokens: int) -> tuple[int, int]:
+    """First and last token of the possible span with the largest sum; of equal ones the first."""
+    ### BEGIN SOLUTION
+    possible = torch.ones(len(start), len(end), dtype=torch.bool).triu().tril(max_tokens - 1) & allowed[:, None] & allowed
+    sums = (start[:, None] + end).masked_fill(~possible, -torch.inf)          # (T, T)
+    return divmod(int(sums.flatten().argmax()), len(end))
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "best_span-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(best_span)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "best_span-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# How often do the two largest scores by themselves make no span? Three hundred random cases of each length.
+
+# %% nbgrader={"grade": false, "grade_id": "look-best_span", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(9)
+for places in (2, 5, 20):
+    everywhere = torch.ones(places, dtype=torch.bool)
+    cases = (64 * torch.randn(300, 2, places, generator=generator)).round() / 64
+    yours = [attempt(best_span, start, end, everywhere, places) for start, end in cases[:1]]
+    if None not in yours:
+        largest = [(int(start.argmax()), int(end.argmax())) for start, end in cases]
+        same = sum(best_span(*case, everywhere, places) == pair for case, pair in zip(cases, largest))
+        print(f"{places:>2} tokens: the two largest scores make no span in {sum(i > j for i, j in largest) / 3:.0f} %, and your span in {same / 3:.0f} % of the cases")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "squad_scores-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Right, or nearly right
+#
+# - **What it is for**: *the river bank* and *river bank.* are the same answer, *bank of the river* is nearly one. SQuAD's two numbers, which every table of question answering shows, depend on the rules of this exercise.
+# - **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4
+# - **Needs**: strings, `Counter`.
+# - **Paper**: Rajpurkar et al. (2016), section 6.1, and the program released with it.
+#
+# **The idea.** First every text is made **plain**, in this order:
+#
+# 1. lower case;
+# 2. every punctuation mark of `string.punctuation` is taken away, with nothing in its place;
+# 3. the words *a*, *an* and *the* are taken away;
+# 4. what is left is split into words wherever there is white space.
+#
+# Then an answer is compared with several true ones. **Exact match** is 1.0 if its words are those of one of them, in the same order, else 0.0. **F1** is the best over the truths: 2 · *shared* / (words of the answer + words of the truth), where a word that stands twice in one is shared twice only if it stands twice in the other.
+#
+# **By hand.** *the river bank of Bern*, and the truth is *a bank of the river Aare*. Plain: river bank of bern, bank of river aare. Three words of four and four are shared: F1 is 6 / 8 = **.75**, exact match **0**.
+#
+# **Rules**
+#
+# - Punctuation goes first: `well-known` becomes *wellknown*, one word, and `A.` becomes *a*, which is then taken away. *theatre* stays whole.
+# - Nothing may be left of a text. Then F1 is 1.0 if nothing is left of the other either, else 0.0; and so is exact match.
+# - There may be no truths, for a question that the text does not answer. That counts as one truth of which nothing is left.
+# - The two numbers need not come from the same truth.
+#
+# **In**: `answer` a string; `truths` a list of strings; all texts of ASCII letters, digits, punctuation marks, spaces, tabs and line ends, of at most 2,000 characters. **Out**: a tuple of two floats, exact match and F1.
+#
+# ```python
+# answer = "the river bank of Bern"
+# truths = ["a bank of the river Aare"]
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Write a helper that makes a list of plain words of a text. Everything else compares two lists.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# After lower case and punctuation, `split()` makes words; leave the three out. How often a word is shared: `Counter(one) & Counter(other)` keeps the smaller count of each, and `.total()` adds them up. The best over several is `max`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# How many letters can two words share, letter by letter?
+#
+# ```python
+# def shared(one, other):
+#     return (Counter(one) & Counter(other)).total()
+# ```
+#
+# `shared("letter", "tell")` is 3: one *t*, one *e*, one *l*.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "squad_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def squad_scores(answer: str, truths: list[str]) -> tuple[float, float]:
+    """Exact match and the F1 of words, each the best over the truths."""
+    ### BEGIN SOLUTION
+    def words(text: str) -> list[str]:
+        kept = "".join(one for one in text.lower() if one not in string.punctuation)
+        return [word for word in kept.split() if word not in ("a", "an", "the")]
+
+    def f1(said: list[str], true: list[str]) -> float:
+        if not said or not true:
+            return float(said == true)
+        return 2 * (Counter(said) & Counter(true)).total() / (len(said) + len(true))
+
+    said, several = words(answer), [words(truth) for truth in truths or [""]]
+    return float(said in several), max(f1(said, true) for true in several)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "squad_scores-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(squad_scores)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "squad_scores-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One question, *where did we sit?*, two people's answers, and some that a model might give.
+
+# %% nbgrader={"grade": false, "grade_id": "look-squad_scores", "locked": true, "schema_version": 3, "solution": false, "task": false}
+people = ["on the bank of the river", "the river bank"]
+for answer in ("River bank!", "on a bank", "the bank of the river", "in the river", "by the money", ""):
+    found = attempt(squad_scores, answer, people)
+    if found is not None:
+        print(f"{answer or '(nothing)':<24} exact {found[0]:.0f}   F1 {found[1]:.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-search", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. Search
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "ndcg_at-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. How early do the right ones stand?
+#
+# - **What it is for**: nobody reads the second page of hits. This is the measure of BEIR and MTEB, the tables by which embedding models are bought and sold: it counts what was found less, the further down it stands.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4
+# - **Needs**: sorting, logarithms.
+# - **Paper**: Järvelin and Kekäläinen (2002), with the discount log2(rank + 1); Thakur et al. (2021) for its use in BEIR.
+#
+# **The idea.** A search returned documents, best first. `grades` says how good each document is for the query: 0 is no use, and a larger grade is better. A document that is not in `grades` has grade 0.
+#
+# 1. *Gain*: for each of the first `k` documents of `ranking`, its grade divided by $\log_2(\text{rank} + 1)$, where the first has rank 1. Add them up.
+# 2. *Ideal*: the same sum for the best order there could be: **all** grades in `grades`, the largest first, of which the first `k`.
+# 3. Return gain / ideal, and **0.0** where the ideal is 0.
+#
+# **By hand.** Two documents are right, with grade 1 each, and stand at ranks 1 and 3. The gain is 1 + 1 / log2(4) = 1.5, the ideal 1 + 1 / log2(3) = 1.631: **.920**. If only one is right, and it stands at rank 3: ½ / 1 = **.5**.
+#
+# **Rules**
+#
+# - The grade itself is the gain. (Some papers take $2^{\text{grade}} - 1$.)
+# - What a search did not find counts in the ideal all the same.
+# - `ranking` may be shorter than `k`, or empty, and `k` may be larger than any list. `grades` may be empty, or have zeros only.
+# - No document stands twice in `ranking`.
+#
+# **In**: `ranking` a list of strings; `grades` a dictionary of strings to ints from 0 to 1,000; `k` an int of at least 1. **Out**: a float.
+#
+# ```python
+# ranking, grades, k = ["a", "b", "c", "d"], {"a": 1, "c": 1}, 10
+# ```
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Both sums are the same function of a list of grades. Which two lists?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Write a helper `dcg(list of grades)` that adds `grade / math.log2(rank + 1)` over the first `k`. Give it the grades in the order of the ranking, with `grades.get(document, 0)`, and then all grades, sorted downwards.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A relay of runners: each next one's time counts half of the one before. The best order puts the fastest last.
+#
+# ```python
+# def weighted(times):
+#     return sum(time / 2**place for place, time in enumerate(times))
+#
+#
+# def loss(times):
+#     return weighted(times) / weighted(sorted(times))
+# ```
+#
+# `loss([4, 2])` is 1.25.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "ndcg_at", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def ndcg_at(ranking: list[str], grades: dict[str, int], k: int) -> float:
+    """The gain of the first k documents, discounted by rank, as a share of the best there could be."""
+    ### BEGIN SOLUTION
+    def gain(row: list[int]) -> float:
+        return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(row[:k], 1))
+
+    ideal = gain(sorted(grades.values(), reverse=True))
+    return gain([grades.get(document, 0) for document in ranking]) / ideal if ideal else 0.0
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "ndcg_at-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(ndcg_at)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "ndcg_at-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One document answers the query. What is its place in a list worth, if ten are looked at?
+
+# %% nbgrader={"grade": false, "grade_id": "look-ndcg_at", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for rank in (1, 2, 3, 5, 10, 11):
+    found = attempt(ndcg_at, [f"other {place}" for place in range(1, rank)] + ["right"], {"right": 1}, 10)
+    if found is not None:
+        print(f"rank {rank:>2}: {found:.3f} {'#' * round(40 * found)}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 6. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "ninety_seven-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. "97 %", beside 92.8
+#
+# - **What it is for**: two numbers for the same task and nearly the same model can both be right, and only one of them can be compared with anything. To ask "a share of what?" is half of reading a paper.
+# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it
+# - **Needs**: exercise 6.
+# - **Paper**: Tjong Kim Sang and De Meulder (2003), section 2; Devlin et al. (2019), section 5.3 and table 7.
+#
+# **The question.** A friend reads that BERT finds names in news text with "about 97 % accuracy". The paper's table says 92.8 for the larger BERT on the same task, CoNLL-2003. "So the paper is too modest", she says, "or the task got easier."
+# In about 150 words: what could each of the two numbers have counted? Why is the one that counts words higher, almost whatever the model does: show it with small numbers of your own, such as those of exercise 6. What would a program that writes `O` everywhere get by each, and why? Which of the two may she compare with other papers' numbers, and what must be said beside a number before anybody can?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many words of a news text are part of a name? What must be right for one word to count, and what for one name?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Take twenty words with two names. Let a model miss one word of one name. Count once in words, and once in names. Then let it find nothing.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *A typist has 99 % of all letters right.* In a text of words of five letters that may be one wrong word in twenty: each wrong letter spoils a whole word. And "99 % of letters" says nothing of whether spaces were counted.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "ninety_seven", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
