@@ -687,7 +687,7 @@ for name, one in (("the token", token), ("times 1000", 1000 * token), ("plus 100
 # - Nothing is hidden by a mask: all $T \cdot T$ scores of a head are computed.
 # - The numbers are exact, plain ints. They may have eighteen digits.
 #
-# **In**: four ints from 1 to 299,999; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
+# **In**: four ints from 1 to 299,999, whose scores take less than $10^{16}$ bytes; `heads` divides `hidden`; `inner` need not be four times `hidden`. **Out**: a dictionary with the three keys.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -50,7 +50,7 @@
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used: softmax, `cross_entropy`, `layer_norm`, `gelu` and `scaled_dot_product_attention` included. What is withheld are the course's own models, objectives and encodings, and torch's ready Transformer layers.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list at most 300, and no whole number is above a billion, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -210,7 +210,7 @@ for max_length in (16, 11):
 # - A chosen token has its label whatever becomes of it: also when it stays, and when `others` happens to hold the very same token.
 # - Every row is for itself, with its own $n$.
 #
-# **In**: `ids` and `others` int64 $(B, T)$, ids of at least 0; `special` bool $(B, T)$; `order` float32 $(B, T)$, from 0 to 1, no number twice in a row; `fate` int64 $(B, T)$, from 0 to 9; `mask_id` an int. **Out**: a tuple of two int64 tensors $(B, T)$, ids and labels.
+# **In**: `ids` and `others` int64 $(B, T)$, ids of at least 0; `special` bool $(B, T)$; `order` float32 $(B, T)$, from 0 to below 1, no number twice in a row; `fate` int64 $(B, T)$, from 0 to 9; `mask_id` an int. **Out**: a tuple of two int64 tensors $(B, T)$, ids and labels.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -474,7 +474,7 @@ for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
 # - Sentences are known by where they stand, not by what they say: the same sentence may stand twice in a document or in two of them, and two documents may be equal.
 # - A pair from elsewhere has the label 1 also if its second sentence reads like the true one.
 #
-# **In**: `docs`, at least two documents, each a list of at least one text; `coin`, `other` and `place`, lists of ints with one number for each pair: 0 or 1 in `coin`, in the others any number of at least 0. **Out**: a list of tuples `(str, str, int)`.
+# **In**: `docs`, at least two documents, each a list of at least one text; `coin`, `other` and `place`, lists of ints with one number for each pair: 0 or 1 in `coin`, in the others any number from 0 to a billion. **Out**: a list of tuples `(str, str, int)`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -559,9 +559,9 @@ for first, second, label in attempt(sentence_pairs, docs, [0, 1, 0], [0, 1, 0], 
 # **Rules**
 #
 # - Biases and norms count. So does the row of a token that is never used.
-# - The numbers may be large: count in ints, no floats.
+# - The numbers may be large, some $10^{17}$, where a float is off by several: count in ints.
 #
-# **In**: six ints of at least 1; `num_heads` divides `hidden`. **Out**: a dictionary of five ints.
+# **In**: six ints from 1 to a million; `num_heads` divides `hidden`. **Out**: a dictionary of five ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -645,7 +645,7 @@ for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 
 #
 # **Rules**
 #
-# - There are as many layers as the names say, and there may be none: then the normed embeddings are the answer. There may be more than ten.
+# - There are as many layers as the names say, and there may be none: then the normed embeddings are the answer. There may be more than ten, and at most 40.
 # - `mask` is True where a token stands and False at padding. Padding may stand anywhere in a row, also in front. Each row has at least one token. What your function gives at places of padding is never looked at.
 # - There may be more positions in the table than places in the row. There may be further names in the dictionary, such as `pooler.dense.weight`: leave them aside.
 # - `num_heads` divides $C$, and may be 1 or $C$.

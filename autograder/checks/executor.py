@@ -95,8 +95,9 @@ class Executor:
                 raise Failed("unreadable", f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
                                            "was asked for: use `yield`.")
             self.objects[request["keep"]], value = value, None
+        handed_over = [item for kind, item in zip(request["kinds"], [*request["args"], *request["kwargs"].values()]) if kind == "value"]
         answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
-                  "stale": request["of"] is None and self._given.changed(value, self.let_through)}
+                  "stale": request["of"] is None and self._given.changed(value, handed_over, self.let_through)}
         if request["of"] is None:
             self._given.keep(value, answer["value"])
         return answer | ({"counted": counter.found()} if counter else {})

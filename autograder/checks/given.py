@@ -3,11 +3,12 @@
 A function that keeps one buffer and answers with it again and again is right each time, and changes what it had handed
 out before. So the last results are kept beside copies of them, and looked at after each call: whether they are still what
 they were, and whether the new result is one of them. One that knows its arguments by their address, or hands one of them
-back, is right as long as each call brings new ones. So arguments come in the objects of the call before, with new contents.
+back, is right as long as each call brings new ones. So arguments come in the objects of the call before, with new contents,
+and a result is looked through for parts of them.
 """
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 RESULTS = 8              # so many results are looked at again after each call
 KEPT_BYTES = 2**20       # of each of them at most
@@ -49,13 +50,12 @@ class Given:
         if _small(copy):
             self._last.append((value, copy))
 
-    def changed(self, value: object, let_through: tuple[type[BaseException], ...]) -> bool:
-        """Whether an earlier result is not what it was, or `value` has a part of one: the code kept it."""
-        if not self._last:
-            return False
+    def changed(self, value: object, arguments: Sequence[object], let_through: tuple[type[BaseException], ...]) -> bool:
+        """Whether an earlier result is not what it was, or `value` has a part of one, or of an argument: the code kept it."""
         try:
             parts = set(_parts(value))
-            return any(not _as_it_was(one, before) or not parts.isdisjoint(_parts(one)) for one, before in self._last)
+            return (any(not _as_it_was(one, before) or not parts.isdisjoint(_parts(one)) for one, before in self._last)
+                    or any(not parts.isdisjoint(_parts(one)) for one in arguments))
         except let_through:
             raise
         except BaseException:      # a hostile object may answer anything

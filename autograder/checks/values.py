@@ -2,8 +2,8 @@
 
 Both kinds of student, in this process and behind the sandbox's pipe, let through exactly these types, so that a
 check cannot tell them apart: None, bool, int of 64 bits, float, str, bytes, list, tuple, dict whose keys are plain too
-(text, numbers, None, and tuples of them), numpy arrays and CPU torch tensors of the dtypes below. Types are exact: a
-subclass could answer "equal" to every question. Not here: what only goes towards a student (see `arguments`).
+(text, numbers, None, and tuples of them), numpy arrays and CPU torch tensors of the dtypes below. Types are exact, since a
+subclass could answer "equal" to every question: one of Python's own types crosses as what it is made of. Not here: what only goes towards a student (see `arguments`).
 """
 import math
 import unicodedata
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 SCALARS = (bool, int, float, str, bytes)
+EXACT = {int: int.__int__, float: float.__float__, str: str.__str__, bytes: bytes.__bytes__}     # of a subclass, whatever it overrides
 TENSOR_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool,
                  torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 ARRAY_KINDS = "biuf"     # numpy's letters for bool, int, unsigned and float
@@ -68,6 +69,9 @@ def cross(value: object, depth: int = 0) -> object:
         if isinstance(value, plain):
             items = dict.items(value) if plain is dict else plain.__iter__(value)
             return cross(plain(items), depth)
+    for plain, exact in EXACT.items():                  # a member of an IntEnum
+        if issubclass(kind, plain):
+            return cross(exact(value))
     if type(value) is torch.nn.Parameter:
         return _cross_tensor(value)
     if isinstance(value, torch.Tensor):

@@ -85,7 +85,7 @@ def test_the_last_matrix_mixes_the_heads(student, rng):
 def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
     rule = "Any size may be 1, or hundreds; there may be as many heads as columns."
     for sizes in ((1, 1, 1, 1), (2, 3, 1, 1), (1, 1, 4, 2), (3, 1, 6, 3), (1, 4, 6, 2), (2, 3, 5, 5), (2, 3, 2, 2), (1, 5, 4, 4), (2, 2, 2, 2), (2, 2, 2, 1),
-                  (3, 3, 3, 3), (1, 300, 2, 1), (600, 2, 4, 2), (1, 2, 600, 3), (1, 2, 300, 300), (2, 3, whole(rng, 2, 5) * 6, 6)):
+                  (3, 3, 3, 3), (1, 300, 2, 1), (600, 2, 4, 2), (1, 2, 600, 3), (1, 2, 300, 300), (1, 3, 32, 32), (2, 3, 48, 24), (1, 2, 256, 128), (2, 3, whole(rng, 2, 5) * 6, 6)):
         ask(student, drawn(rng, *sizes), rule)
     for sizes, num_heads in (((1, 1, 2), 1), ((3, 1, 4), 2)) * 2:
         ask(student, (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),

@@ -156,7 +156,8 @@ def test_double_precision_comes_back_in_double_precision(student, rng):
     rule = "x may be float64, and then so is the answer, to nine digits: nothing on the way may be float32."
     for size in ((1, 1, 2, 2), (2, 3, 4, 6), (1, 2, whole(rng, 3, 6), 8)):
         ask_rotate(student, normal(rng, *size).double(), torch.arange(size[2]), 10_000.0, rule, 1e-9, 1e-9)
-    ask_rotate(student, normal(rng, 1, 2, 3, 6).double(), [90_000, 3, 54_321], 500.0, rule, 1e-9, 1e-9)
+    for base in (500.0, 12_345.678, 1.1):
+        ask_rotate(student, normal(rng, 1, 2, 3, 6).double() / 3, [90_000, 3, 54_321], base, rule, 1e-9, 1e-9)
 
 
 BIAS = {"rtol": 1e-4, "atol": 2e-6}
@@ -200,7 +201,8 @@ def test_the_price_grows_with_the_distance_on_both_sides(student, rng):
 def test_fewer_queries_are_the_last_of_the_keys(student, rng):
     tokens = whole(rng, 4, 6)
     for heads, queries, keys in ((2, 1, 3), (4, 2, 5), (1, 1, 2), (8, 3, 4), (4, 2, 2), (2, 1, 130),
-                                 (2, tokens, tokens + whole(rng, 2, 5)), (16, 3, 16), (1, 40, 1500), (1, 300, 300), (4, 1, 2000), (128, 2, 130)):
+                                 (2, tokens, tokens + whole(rng, 2, 5)), (16, 3, 16), (1, 40, 1500), (1, 300, 300), (4, 1, 2000), (128, 2, 130),
+                                 (4, 2, 6), (4, 3, 4), (4, 1, 12), (4, 3, 7), (4, 4, 6)):
         ask_bias(student, heads, queries, keys, "With fewer queries than keys, the queries are the last of the tokens: query t stands at the place "
                  "keys - queries + t, so the last query and the last key are the same token, at distance 0.")
 

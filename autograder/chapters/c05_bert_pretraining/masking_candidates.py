@@ -1,6 +1,6 @@
 """Implementations of masking that a student's test must tell apart (exercise 05.test_masking).
 
-Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT holds four that keep all
+Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT holds five that keep all
 promises of the card, WRONG those that break one, by kind. A student never sees this.
 """
 from collections.abc import Callable
@@ -82,6 +82,14 @@ def half_up(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     return finished(ids, chosen, torch.rand(ids.shape, generator=generator), generator)
 
 
+def half_down(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Right: rounds a half down."""
+    refuse(ids, special, seed)
+    generator, n = torch.Generator().manual_seed(seed + 2), (~special).sum(1)
+    chosen = ranked(~special, ((15 * n + 49) // 100).maximum(n.clamp(max=1)), generator)
+    return finished(ids, chosen, torch.rand(ids.shape, generator=generator), generator)
+
+
 def changed(new: Tensor, ids: Tensor) -> Tensor:
     """Where a token became another one that is not MASK."""
     return (new != ids) & (new != MASK)
@@ -93,10 +101,20 @@ def one_more(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generato
     return new.masked_fill(more & ~special, MASK), labels
 
 
-def covered_padding(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Covers a special token in every eighth row or so, without a label."""
-    more = ranked(special, special.any(1).long(), generator) & (torch.rand(len(ids), 1, generator=generator) < 0.125)
-    return new.masked_fill(more & special, MASK), labels
+def touches(kinds: Callable, cover: bool) -> Implementation:
+    """Special tokens of the kinds(ids), one in every eighth row or so: each covered without a label, or labelled and left as it is."""
+    def change(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        of_kind = special & kinds(ids)
+        more = of_kind & ranked(of_kind, of_kind.any(1).long(), generator) & (torch.rand(len(ids), 1, generator=generator) < 0.125)
+        return (new.masked_fill(more, MASK), labels) if cover else (new, torch.where(more, ids, labels))
+    return masking(change=change)
+
+
+def wrong_where(places: Callable) -> Implementation:
+    """The label is the neighbouring token number where places(ids, new) says so."""
+    def change(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        return new, torch.where((labels != -100) & places(ids, new), ids + 1, labels)
+    return masking(change=change)
 
 
 def of_everything(free: Tensor, generator: torch.Generator) -> Tensor:
@@ -120,6 +138,14 @@ def swaps_in(tokens: Callable) -> Implementation:
     return masking(change=change)
 
 
+def partly(special: list[int]) -> Callable:
+    """Ordinary tokens, and in three of ten places one of the special ones."""
+    def tokens(number: int, generator: torch.Generator) -> Tensor:
+        drawn = torch.tensor(special)[torch.randint(0, len(special), (number,), generator=generator)]
+        return torch.where(torch.rand(number, generator=generator) < 0.3, drawn, torch.randint(FIRST, VOCAB, (number,), generator=generator))
+    return tokens
+
+
 def nothing(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     """Chooses nothing at all."""
     refuse(ids, special, seed)
@@ -134,12 +160,13 @@ def noise(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 
 
 by_chance = masking()
-RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up]
+RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     "It rejects an implementation whose fates are thrown one by one: shares stray by chance, so leave them room, about 0.04 in some thousand chosen tokens.": by_chance,
     "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": unseeded,
     "It rejects an implementation that rounds an exact half up, as it may: ask about other numbers of free tokens.": half_up,
+    "It rejects an implementation that rounds an exact half down, as it may: ask about other numbers of free tokens.": half_down,
 }
 WRONG: dict[str, list[Implementation]] = {
     "share": [masking(lambda free, generator: ranked(free, rounded(free, 10), generator)),
@@ -147,14 +174,15 @@ WRONG: dict[str, list[Implementation]] = {
               masking(lambda free, generator: free & (torch.rand(free.shape, generator=generator) < 0.15)),
               masking(lambda free, generator: ranked(free, rounded(torch.ones_like(free)), generator)),
               masking(lambda free, generator: ranked(free, rounded(free) - 1, generator))],
-    "specials": [masking(of_everything), masking(ends_too), masking(change=covered_padding)],
+    "specials": [masking(of_everything), masking(ends_too), *(touches(kinds, cover) for cover in (True, False) for kinds in (
+        lambda ids: ids == 0, lambda ids: ids > 0))],
     "labels": [masking(change=lambda ids, special, new, labels, generator: (new, new.masked_fill(labels == -100, -100))),
                masking(change=lambda ids, special, new, labels, generator: (new, torch.where(changed(new, ids), new, labels))),
                masking(change=lambda ids, special, new, labels, generator: (new, torch.where(labels == -100, -100, ids.roll(-1, 1)))),
-               masking(change=one_more)],
+               wrong_where(lambda ids, new: new == ids), wrong_where(lambda ids, new: new == MASK), masking(change=one_more)],
     "fates": [masking(covered=1.0, swapped=0.0), masking(covered=0.8, swapped=0.2), masking(covered=0.8, swapped=0.0), masking(covered=0.9, swapped=0.1),
               masking(covered=0.6, swapped=0.2), masking(covered=0.9, swapped=0.05), swaps_in(lambda number, generator: 1),
-              swaps_in(lambda number, generator: FIRST + 70)],
+              swaps_in(lambda number, generator: FIRST + 70), *(swaps_in(partly(special)) for special in ([0], [1, 2, 3]))],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {

@@ -198,19 +198,19 @@ def _(logits, labels):
     return (1 - (-_prices(logits, labels)).exp())[chosen].sum() / max(int(chosen.sum()), 1)
 
 
-@mistake(LOSS, "sum", caught_by="mean", loses=1.5, misconception="You return the sum of the prices. Divide by their number.")
+@mistake(LOSS, "sum", caught_by="mean", loses=2.5, misconception="You return the sum of the prices. Divide by their number.")
 def _(logits, labels):
     return _prices(logits, labels)[labels != -100].sum()
 
 
-@mistake(LOSS, "mean-of-row-means", caught_by="mean", loses=1.5, misconception="You take the mean of each row, and then the mean of these. Every labelled place weighs the same.")
+@mistake(LOSS, "mean-of-row-means", caught_by="mean", loses=2.5, misconception="You take the mean of each row, and then the mean of these. Every labelled place weighs the same.")
 def _(logits, labels):
     chosen = labels != -100
     rows = [_prices(logits, labels)[row][chosen[row]].mean() for row in range(len(labels)) if chosen[row].any()]
     return torch.stack(rows).mean() if rows else logits.sum() * 0
 
 
-@mistake(LOSS, "divided-by-the-rows", caught_by="mean", loses=1.5, misconception="You divide by the number of rows. Divide by the number of labelled places.")
+@mistake(LOSS, "divided-by-the-rows", caught_by="mean", loses=2.5, misconception="You divide by the number of rows. Divide by the number of labelled places.")
 def _(logits, labels):
     return _prices(logits, labels)[labels != -100].sum() / max(int((labels != -100).any(1).sum()), 1)
 
@@ -228,7 +228,7 @@ def _(logits, labels):
     return prices.sum() / max(len(prices), 1)
 
 
-@mistake(LOSS, "epsilon", caught_by="borders", loses=1, misconception="You add a small number to the shares before the logarithm: a very unlikely token costs too little.")
+@mistake(LOSS, "epsilon", caught_by="borders", loses=2, misconception="You add a small number to the shares before the logarithm: a very unlikely token costs too little.")
 def _(logits, labels):
     chosen = labels != -100
     prices = -(logits[chosen].softmax(1) + 1e-12).log().gather(1, labels[chosen][:, None])

@@ -2,7 +2,7 @@
 import torch
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, normal, one_changed, uniform, whole
+from autograder.checks.draws import counts, look_alike, look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import StudentError, exercise, expect
 from autograder.checks.slips import CHANGED, STALE, note
 
@@ -77,6 +77,7 @@ def test_the_smallest_numbers_are_chosen_and_labelled_with_what_stood_there(stud
         ask_labels(student, rule, drawn(rng, rows, places))
     close = drawn(rng, 2, 40)
     ask_labels(student, f"{rule} The numbers may lie close together: nothing is rounded.", (*close[:2], 0.5 + 1e-6 * close[2].argsort(1), *close[3:]))
+    ask_labels(student, f"{rule} Ids may be as large as a billion.", (999_999_999 - 2 * close[0], *close[1:]))
     ids = torch.tensor([[0, 0, 4, 4, 0], [4, 0, 4, 0, 4]]).repeat(1, 4)
     ask_labels(student, f"{rule} An id says nothing: 0, or the id of [MASK], is a token like others.", (ids, *drawn(rng, 2, 20)[1:]))
 
@@ -102,6 +103,8 @@ def test_a_throw_of_0_to_7_covers(student, rng):
     for fates in ((0,), (7,), tuple(range(8))):
         for size in (*SIZES, (2, 20 * whole(rng, 1, 4))):
             ask_ids(student, rule, drawn(rng, *size, fates=fates, mask_id=whole(rng, 1, 1500)))
+    for mask_id in (0, 1, 999_999_999):
+        ask_ids(student, f"{rule} `mask_id` may be any id, 0 too.", drawn(rng, 2, 20, fates=(3,), mask_id=mask_id))
 
 
 @mask_tokens.stage("swapped", points=1)
@@ -109,6 +112,8 @@ def test_a_throw_of_8_swaps(student, rng):
     rule = "Every chosen token has a throw of 8 here: it becomes what `others` has at its place. All other tokens stay as they are."
     for size in (*SIZES, (2, 20 * whole(rng, 1, 4))):
         ask_ids(student, rule, drawn(rng, *size, fates=(8,)))
+    parts = drawn(rng, 2, 40, fates=(8,))
+    ask_ids(student, f"{rule} That may be `mask_id`, 0 or a number up to a billion.", (*parts[:4], torch.tensor([4, 0, 999_999_999, 16_777_217]).repeat(2, 10), 4))
     for fates in ((0, 8), tuple(range(9))):
         ask_ids(student, "A chosen token with 0 to 7 is covered, one with 8 is swapped.", drawn(rng, 6, 60, fates=fates))
 
@@ -121,8 +126,14 @@ def test_a_throw_of_9_keeps_and_its_label_stays(student, rng):
             ask_ids(student, rule, drawn(rng, rows, places, fates=fates))
     parts = drawn(rng, 3, 40, fates=(8, 9))
     ask_labels(student, "`others` holds the very tokens that stood there, and some stay: a chosen token has its label all the same.", (*parts[:4], parts[0].clone(), 4))
-    for case in one_changed(drawn(rng, 3, 21, 1), drawn(rng, 3, 21, 1, mask_id=77)):
+    large = drawn(rng, 2, 40)
+    ask_ids(student, f"{rule} Ids may be as large as a billion.", (999_999_999 - 2 * large[0], *large[1:]))
+    first = drawn(rng, 2, 40)
+    alike = [first[:place] + (look_alike(first[place]),) + first[place + 1:] for place in (0, 2, 3, 4)]      # rounded, `order` would have ties
+    for case in [*one_changed(drawn(rng, 3, 21, 1), drawn(rng, 3, 21, 1, mask_id=77)), first, *alike]:
         ask_ids(student, rule, case)
+    for size in ((1, 300), (300, 20)):
+        ask_ids(student, rule, drawn(rng, *size))
 
 
 mlm_loss = exercise("05.mlm_loss", function="mlm_loss", points=5, see=f"{BOOK}/masking#by-hand-two-blanks", withhold=OURS | LIBRARIES)
@@ -169,8 +180,10 @@ def test_all_labelled_places_of_the_batch_weigh_the_same(student, rng):
     logits, labels = asked(rng, 3, 6, 4, 1.0)
     labels[0, 1:] = labels[2] = -100
     ask_loss(student, rule, logits, labels)
-    for case in one_changed(asked(rng, 2, 5, 4, 0.5), asked(rng, 2, 5, 4, 0.5)):
+    for case in [*one_changed(asked(rng, 2, 5, 4, 0.5), asked(rng, 2, 5, 4, 0.5)), *look_alikes(asked(rng, 2, 5, 4, 1.0))]:
         ask_loss(student, rule, *case)
+    for size in ((300, 9, 2), (9, 300, 2), (2, 3, 300)):
+        ask_loss(student, rule, *asked(rng, *size, 1.0))
 
 
 @mlm_loss.stage("zero", points=0.5)
@@ -198,9 +211,10 @@ def test_logits_may_be_huge_and_there_may_be_no_label(student, rng):
 def test_the_gradient_reaches_the_logits_of_labelled_places(student, rng):
     rule = ("The gradient at a labelled place is the softmax less 1 at the label, divided by the number of labels, and 0 at all other places. `.item()`, `.detach()`, "
             "`no_grad` and a tensor that is made anew cut it off.")
-    for rows, places, entries in ((1, 1, 2), (2, 3, 4), (3, 5, whole(rng, 3, 9)), (1, 110, 3)):
-        logits, labels = asked(rng, rows, places, entries, 0.0)
-        chosen = labels != -100
+    cases = [asked(rng, *size, share) for size in ((1, 1, 2), (2, 3, 4), (3, 5, whole(rng, 3, 9)), (1, 110, 3)) for share in (0.0, 0.5, 1.0)]
+    steep, labels = asked(rng, 2, 6, 5, 1.0)
+    for logits, labels in [*cases, (8 * steep, labels)]:
+        entries, chosen = logits.shape[2], labels != -100
         right = torch.zeros_like(logits)
         right[chosen] = (logits[chosen].softmax(1) - torch.nn.functional.one_hot(labels[chosen], entries)) / chosen.sum()
         try:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS, READY
-from autograder.checks.draws import counts, normal, one_changed, whole
+from autograder.checks.draws import counts, look_alike, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"
@@ -50,7 +50,7 @@ def drawn(rng, batch: int, places: int, width: int, num_heads: int, layers: int 
     """The five arguments. Without `attends` or `thinks` that half of a block gives each token the same vector, whatever it is fed."""
     def fresh(*shape: int) -> Tensor:
         return normal(rng, *shape)
-    entries, positions = 12, places + whole(rng, 0, 3)
+    entries, positions = 12, places + whole(rng, 0, min(3, 300 - places))
     weights = {f"embeddings.{table}_embeddings.weight": 1.5 * fresh(rows, width) for table, rows in (("word", entries), ("position", positions), ("token_type", 2))}
     norms = ["embeddings.LayerNorm"]
     for layer in (f"encoder.layer.{number}" for number in range(layers)):
@@ -87,8 +87,11 @@ def ask(student, parts: tuple, cause: str) -> None:
 def test_three_rows_are_added_and_normed(student, rng):
     rule = ("There is no layer here: the rows of token, place and segment are added, and the sum is normed over the last axis, with `embeddings.LayerNorm` and 1e-12 "
             "under the root.")
-    for sizes in ((1, 1, 7, 1), (1, 3, 8, 1), (2, 4, 7, 1), (7, 7, 7, 7), (2, 5, 8, 2), (1, 120, 9, 1), (2, whole(rng, 6, 9), 8, 1)):
+    for sizes in ((1, 1, 7, 1), (1, 3, 8, 1), (2, 4, 7, 1), (7, 7, 7, 7), (2, 5, 8, 2), (1, 300, 9, 1), (300, 2, 7, 1), (1, 2, 300, 1), (2, whole(rng, 6, 9), 8, 1)):
         ask(student, drawn(rng, *sizes), rule)
+    weights, _, *rest = drawn(rng, 2, 5, 8, 1)
+    many = weights | {"embeddings.word_embeddings.weight": normal(rng, 300, 8)}
+    ask(student, (many, torch.tensor([[299, 0, 255, 256, 257], [128, 127, 298, 1, 299]]), *rest), f"{rule} The vocabulary has 300 tokens here.")
     by_hand = {"word_embeddings.weight": [[3.0, 0.0]], "position_embeddings.weight": [[0.0, 1.0]], "token_type_embeddings.weight": [[1.0, 0.0], [5.0, 9.0]],
                "LayerNorm.weight": [1.0, 1.0], "LayerNorm.bias": [0.0, 0.0]}
     one = torch.zeros(1, 1, dtype=torch.int64)
@@ -141,7 +144,7 @@ def test_no_token_sees_padding(student, rng):
 @bert_encode.stage("feed-forward", points=1)
 def test_the_feed_forward_uses_the_exact_gelu(student, rng):
     rule = "`intermediate.dense`, GELU, `output.dense`: the exact GELU, z times the normal distribution's Phi(z). Its approximation by tanh differs in the fourth digit."
-    for sizes, inner in (((1, 1, 8, 1), 6), ((1, 3, 8, 1), 5), ((2, 4, 8, 2), 4), ((2, 5, 9, 3), 1), ((2, 3, 7, 1), 120), ((2, whole(rng, 4, 9), 8, 4), whole(rng, 7, 30))):
+    for sizes, inner in (((1, 1, 8, 1), 6), ((1, 3, 8, 1), 5), ((2, 4, 8, 2), 4), ((2, 5, 9, 3), 1), ((2, 3, 7, 1), 300), ((2, whole(rng, 4, 9), 8, 4), whole(rng, 7, 30))):
         weights, *rest = drawn(rng, *sizes, 1, inner)
         weights = {name: 3 * tensor if name.endswith("0.output.dense.weight") else tensor for name, tensor in weights.items()}
         ask(student, (weights, *rest), rule)
@@ -150,14 +153,17 @@ def test_the_feed_forward_uses_the_exact_gelu(student, rng):
 @bert_encode.stage("layers", points=1)
 def test_there_may_be_many_layers_and_other_names(student, rng):
     rule = "Layer after layer, by their numbers 0, 1, 2, ...: as text, 10 comes before 2. Names that the statement does not mention are left aside."
-    for sizes, layers in (((2, 3, 8, 2), 2), ((2, 3, 8, 1), 12), ((2, 5, 8, 4), whole(rng, 3, 5))):
+    for sizes, layers in (((2, 3, 8, 2), 2), ((2, 3, 8, 1), 12), ((1, 2, 8, 2), 40), ((2, 5, 8, 4), whole(rng, 3, 5))):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, layers)
         mask[0, -1] = False
         more = {"pooler.dense.weight": normal(rng, sizes[2], sizes[2]), "embeddings.position_ids": torch.arange(4)[None]}
-        order = torch.randperm(len(weights) + 2, generator=rng).tolist()
+        more |= {f"cls.predictions.{number}.weight": normal(rng, sizes[2]) for number in range(whole(rng, 16, 40))}      # as many as a layer has, and more
+        order = torch.randperm(len(weights) + len(more), generator=rng).tolist()
         shuffled = dict([*(weights | more).items()][number] for number in order)
         ask(student, (shuffled, ids, segments, mask, heads), rule)
     first, second = drawn(rng, 2, 4, 12, 2, 1), drawn(rng, 2, 4, 12, 3, 1)
     second[3][0, 1] = False
-    for case in one_changed(first, second):
+    for case in [*one_changed(first, second), *look_alikes(first)[1:]]:
         ask(student, case, "The answer depends on all five arguments.")
+    changed = {name: look_alike(tensor) if name.endswith("word_embeddings.weight") else tensor for name, tensor in first[0].items()}
+    ask(student, (changed, *first[1:]), "The answer depends on every number of the weights.")

@@ -1,6 +1,6 @@
 """Checks of chapter 5, parts 1 and 3: two texts as one input, and pairs of sentences that follow or do not."""
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, one_changed, whole
+from autograder.checks.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"
@@ -34,7 +34,7 @@ def text(rng, number: int) -> list[int]:
 @pair_input.stage("one", points=1)
 def test_one_text_has_one_end(student, rng):
     rule = "Where b is empty there is one text only: `cls`, the tokens of a, one `sep`, and nothing after it. All segments are 0."
-    for number in (1, 2, 7, whole(rng, 8, 20), 120):
+    for number in (1, 2, 7, whole(rng, 8, 20), 120, 300):
         ask_pair(student, rule, text(rng, number), [], 2, 3, 512)
     ask_pair(student, rule, [5, 6], [], 0, 1, 5)
     ask_pair(student, rule, [0, 0, 9], [], 101, 102, 30)
@@ -51,6 +51,12 @@ def test_two_texts_have_an_end_each(student, rng):
         ask_pair(student, f"{rule} {held}", a, b, 2, 3, 40)
     for case in one_changed((text(rng, 4), text(rng, 3), 2, 3, 50), (text(rng, 4), text(rng, 3), 7, 8, 60)):
         ask_pair(student, rule, *case)
+    for case in look_alikes((text(rng, 6), text(rng, 5), 2, 3, 14)):
+        ask_pair(student, rule, *case)
+    large = f"{rule} Ids may be as large as a billion: they are copied, not computed with."
+    ask_pair(student, large, [999_999_999, 16_777_217, 5], [999_999_997], 999_999_993, 999_999_991, 9)
+    for most in (603, 800):
+        ask_pair(student, rule, text(rng, 300), text(rng, 300), 2, 3, most)
 
 
 @pair_input.stage("cut", points=1.5)
@@ -117,7 +123,7 @@ def chance(rng, docs: list, coins: str = "both", large: int = 40) -> tuple[list,
 @sentence_pairs.stage("follows", points=1.5)
 def test_every_sentence_but_the_last_is_paired_with_the_next(student, rng):
     rule = ("All coins are 0 here: every sentence with another after it in its own document makes a pair with that one, labelled 0, in the order of the text.")
-    for sizes in ((2, 2), (3, 2), (2, 5, 3), (4, 4, 4), (whole(rng, 2, 6), whole(rng, 2, 6)), (120, 2), (2,) * 110):
+    for sizes in ((2, 2), (3, 2), (2, 5, 3), (4, 4, 4), (whole(rng, 2, 6), whole(rng, 2, 6)), (300, 2), (2,) * 299):
         docs = library(*sizes)
         ask_pairs(student, rule, docs, *chance(rng, docs, "follows"))
 
@@ -134,6 +140,9 @@ def test_a_coin_of_one_draws_from_another_document(student, rng):
     first = docs, [1, 0, 1, 1, 0, 1], [0, 1, 1, 0, 5, 1], [0, 1, 2, 3, 4, 5]
     for case in one_changed(first, ([[one.upper() for one in doc] for doc in others], [0, 1, 1, 0, 1, 0], [1, 0, 0, 1, 2, 0], [1, 2, 0, 2, 3, 1])):
         ask_pairs(student, rule, *case)
+    ask_pairs(student, rule, [[one[::-1] for one in doc] for doc in docs], *first[1:])
+    for case in look_alikes((library(3, 3, 3, 3), [1] * 8, [0, 2, 1, 0, 2, 1, 0, 2], [0, 1, 2, 0, 2, 1, 0, 1])):
+        ask_pairs(student, rule, *case)
 
 
 @sentence_pairs.stage("ends", points=1.5)
@@ -147,10 +156,10 @@ def test_short_documents_repeated_sentences_and_large_numbers(student, rng):
     for sizes in ((1, 1), (1, 1, 1)):
         ask_pairs(student, "No document has two sentences here: the answer is an empty list.", library(*sizes), [], [], [])
     same = "Sentences and documents are known by where they stand, not by what they say: go by numbers, and don't search for a text."
+    twice = ["x", "y", "z"]
     for docs in ([["x", "x", "y"], ["x", "y"]], [["x", "y", "x", "z"], ["x", "z"], ["q", "x"]], [["x", "y"], ["x", "y"], ["z", "w"]], [["x", "x"], ["x", "x"]],
-                 [["x", "y", "z"]] * 3):
-        docs = [[*doc] for doc in docs]
+                 [["x", "y", "z"], ["x", "y", "z"], ["x", "y", "z"]], [["x", "y"], ["z", "w"], ["x", "y"]], [twice, ["u", "v"], twice], [["", "x", ""], ["y", ""]]):
         for coins in ("both", "elsewhere", "elsewhere"):
             ask_pairs(student, same, docs, *chance(rng, docs, coins))
     docs = library(3, 2, 4)
-    ask_pairs(student, "`other` and `place` may be any numbers of at least 0: take the remainder.", docs, *chance(rng, docs, "elsewhere", 10**9))
+    ask_pairs(student, "`other` and `place` may be as large as a billion: take the remainder.", docs, *chance(rng, docs, "elsewhere", 10**9))

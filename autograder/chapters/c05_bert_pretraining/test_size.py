@@ -1,9 +1,11 @@
 """Checks of chapter 5, part 4: the sizes of a BERT's parts, and a masked head with one wrong line."""
+import math
+
 import torch
 
 from autograder.chapters.c05_bert_pretraining.test_encoder import normed
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS, READY
-from autograder.checks.draws import normal, one_changed, whole
+from autograder.checks.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"
@@ -19,9 +21,10 @@ def counted(vocab_size: int, positions: int, hidden: int, num_layers: int, num_h
         return [(out, into), (out,)]
     norm = [(hidden,), (hidden,)]
     block = [*matrix(hidden, hidden) * 4, *matrix(inner, hidden), *matrix(hidden, inner), *norm, *norm]
-    parts = {"embeddings": [(vocab_size, hidden), (positions, hidden), (2, hidden), *norm], "blocks": block * num_layers,
+    parts = {"embeddings": [(vocab_size, hidden), (positions, hidden), (2, hidden), *norm], "blocks": block,
              "pooler": matrix(hidden, hidden), "masked_head": [*matrix(hidden, hidden), *norm, (vocab_size,)], "pair_head": matrix(2, hidden)}
-    return {name: sum(shape[0] * (shape[1] if len(shape) == 2 else 1) for shape in shapes) for name, shapes in parts.items()}
+    once = {name: sum(math.prod(shape) for shape in shapes) for name, shapes in parts.items()}
+    return once | {"blocks": num_layers * once["blocks"]}
 
 
 def sizes(rng) -> list[tuple[int, ...]]:
@@ -31,7 +34,7 @@ def sizes(rng) -> list[tuple[int, ...]]:
     base = (50, 20, 12, 2, 3, 30)
     one_other = [base[:place] + (other,) + base[place + 1:] for place, other in enumerate((51, 21, 24, 3, 4, 31))]
     return [(10, 4, 4, 1, 2, 8), (1, 1, 1, 1, 1, 1), (30_522, 512, 768, 12, 12, 3072), (30_522, 512, 1024, 24, 16, 4096), (7, 3, 8, 5, 8, 2), free, base, *one_other,
-            (250_002, 514, 8192, 80, 64, 28_671)]
+            (250_002, 514, 8192, 80, 64, 28_671), (999_983, 999_979, 99_990, 999_961, 2, 99_959)]
 
 
 def ask(student, rng, key: str, cause: str) -> None:
@@ -116,4 +119,10 @@ def test_scores_are_products_with_the_word_rows_plus_a_bias_each(student, rng):
         ask_head(student, *drawn(rng, rows, width, entries), rule)
     for case in one_changed(drawn(rng, 2, 8, 5), drawn(rng, 2, 8, 5)):
         ask_head(student, *case, rule)
+    for case in look_alikes((normal(rng, 3, 4), drawn(rng, 1, 4, 5)[1])):
+        ask_head(student, *case, rule)
+    x, weights = drawn(rng, 3, 8, 5)
+    ask_head(student, 1e-5 * x, weights | {"dense.bias": torch.zeros(8)}, f"{rule} What is normed is very small here, so that the number under the root shows.")
+    for sizes in ((300, 7, 2), (1, 300, 2), (1, 7, 300)):
+        ask_head(student, *drawn(rng, *sizes), rule)
     ask_head(student, *drawn(rng, 2, 1, 4), f"{rule} With one number in a vector the norm gives its bias.")

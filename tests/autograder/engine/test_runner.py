@@ -1,5 +1,6 @@
 """What an exercise's result says of right, wrong, broken and missing work; and of wrong tests that students write."""
 import json
+from enum import IntEnum
 
 import pytest
 import torch
@@ -263,6 +264,30 @@ def test_a_slip_that_is_seen_in_two_ways_is_said_once(fresh_registries):
             expect(student.total(torch.full((3,), number))).equals(torch.full((3,), number), cause="no")
     result = run(made, lambda x: kept.copy_(x), "total")
     assert result.earned == pytest.approx(0.8) and result.stages[0].cause.count("A later call changes") == 1
+
+
+def test_a_result_that_is_an_argument_or_a_view_of_one_is_a_slip_the_first_time(fresh_registries):
+    made = exercise("99.same", function="f", points=1)
+
+    @made.stage("same", points=1)
+    def test_same(student):
+        expect(student.f(torch.ones(2, 1), [1.0])).equals((torch.ones(2, 1), [1.0]), cause="no")
+    for handed_back in (lambda x, row: (x, [*row]), lambda x, row: (x[:], [*row]), lambda x, row: (x.clone(), row)):
+        result = run(made, handed_back, "f")
+        assert result.earned == pytest.approx(0.8) and "returns an argument" in result.stages[0].cause.replace("\n", " ")
+    assert run(made, lambda x, row: (x.clone(), [*row]), "f").earned == 1
+
+
+def test_a_subclass_of_a_plain_type_counts_as_it_and_cannot_answer_for_itself(fresh_registries):
+    made = exercise("99.line", function="f", points=1)
+
+    @made.stage("line", points=1)
+    def test_line(student):
+        expect(student.f()).equals(3, cause="no")
+    line = IntEnum("Line", {"GELU": 3, "NORM": 4})
+    liar = type("Liar", (int,), {"__eq__": lambda self, other: True, "__hash__": None, "__int__": lambda self: 3})
+    assert run(made, lambda: line.GELU, "f").earned == 1
+    assert run(made, lambda: line.NORM, "f").earned == run(made, lambda: liar(5), "f").earned == 0
 
 
 def test_a_test_that_rejects_a_poor_but_right_function_is_told_what_it_asks_too_much(fresh_registries):

@@ -69,7 +69,7 @@ def test_a_missing_function_is_named():
     (object(), "object of type object"),
     (1j, "complex"), pytest.param(-10**5000, "an int beyond 64 bits", id="huge"),
     (np.array([object()]), "dtype object"), (torch.ones(2).to_sparse(), "sparse"), ({1j: 2}, "a dictionary with a key of type complex"), ({float("nan"): 2}, "the key nan"),
-    ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"), (type("S", (str,), {})("a"), "S"), (lambda: 1, "function"),
+    ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"), (lambda: 1, "function"),
 ])
 def test_a_value_that_cannot_cross_is_unreadable_and_the_sentence_says_why(value, said):
     error = error_of(lambda: value)
