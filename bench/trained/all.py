@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "finetuning", "adapt", "dpo",
-           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer")
+           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer", "electra_stages")
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `dpo`, `peeking`
-and `positions` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps."""
+and `positions` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps, and `electra_stages` begins with what `bert` keeps."""
 
 
 def main() -> int:

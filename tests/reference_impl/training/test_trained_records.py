@@ -126,6 +126,16 @@ def test_electra_and_the_masked_language_model_spent_the_same_number_of_operatio
     assert set(found["ELECTRA"]["probes"]) == set(found["before training"]["probes"])
 
 
+def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_then_its_vectors_tell_exchanged_neighbours():
+    found = record("electra_stages")
+    assert max(found["joint"].values()) < 0.55
+    spent = {way: found["steps"][way] * found["megaflops_a_step"][way] for way in ("replaced", "masked")}
+    assert spent["replaced"] == pytest.approx(spent["masked"], rel=0.01)
+    for run in found["runs"]:
+        assert min(run["probe"]) > 0.7 if run["way"] == "replaced" else max(run["probe"]) < 0.6
+    assert max(found["probes"]["counts of tokens"]) < 0.53
+
+
 @pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
 def test_a_record_names_its_seed_its_versions_and_the_machine_with_its_load(name: str):
     found = record(name)
