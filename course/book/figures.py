@@ -54,6 +54,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "soft-targets": {"examples"},
     "task-heads": {"tasks", "most"},
     "tuned-runs": {"groups", "every", "levels", "start"},
+    "suspicion": {"model", "examples", "tries"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

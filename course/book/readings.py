@@ -5,6 +5,7 @@
     spelled("transformer_spelling", ["bank", "knight"])                               for the figure three-attentions
     placed("positions_kjv", before, ["The river is deep."], (0, 64))                  for the figure position-kinds
     filled("bert_kjv", ["the [MASK] lends money"])                                    for the figure filled-blanks
+    suspected("electra_kjv_stages", ["the bank lends money"])                         for the figure suspicion
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
@@ -187,3 +188,15 @@ def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
     for hook in hooks:
         hook.remove()
     return torch.cat(seen)
+
+
+@torch.no_grad()
+def suspected(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
+    """For each text its tokens, and by a discriminator the chance of each to have been replaced."""
+    kept = small_model(name)
+    found = []
+    for text in texts:
+        ids = kept.tokenizer.encode(text, add_specials=False).ids
+        chances = kept.model(torch.tensor([ids]))[0].sigmoid().tolist()
+        found.append({"text": text, "tokens": [kept.tokenizer.vocabulary.token(id) for id in ids], "chances": [round(chance, 5) for chance in chances]})
+    return found

@@ -183,3 +183,5 @@ DATA["asked-again"] = {"texts": [{"label": "one", "tokens": list("abcdefghijklmn
 DATA["soft-targets"] = {"examples": [
     {"text": "by hand", "names": {str(n): name for n, name in enumerate("abc")}, "teacher": [1.386294, 0.0, 0.0], "student": [0.0, 1.386294, 0.0]},
     {"text": "more", "names": {str(n): f"word {n}" for n in range(8)}, "teacher": [4.0 - 0.5 * n for n in range(12)], "student": [1.0, 3.0, *([0.5] * 10)]}]}
+DATA["suspicion"] = {"model": page_model("electra_kjv_stages"), "tries": ["river", "king"],
+                     "examples": readings.suspected("electra_kjv_stages", ["and the lord said unto moses", "and the river said unto moses"])}

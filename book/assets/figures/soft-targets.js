@@ -7,9 +7,9 @@
 window.w2s.register("soft-targets", function (stage, data, tools) {
   "use strict";
   const { el } = tools, MOST = 6, text = (share) => (share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
-  const rows = { teacher: tools.bars({ rows: MOST + 1, text }), student: tools.bars({ rows: MOST + 1, text }) };
+  const rows = { teacher: tools.bars({ rows: MOST, text }), student: tools.bars({ rows: MOST, text }) };
   const HUE = { teacher: "blue", student: "orange" };
-  let now = data.examples[0], temperature = tools.asStill ? 3 : 1;
+  let now = data.examples[0], temperature = tools.asStill ? 2 : 1;
 
   function softened(logits) {
     const high = Math.max(...logits), powers = logits.map((logit) => Math.exp((logit - high) / temperature));
@@ -20,19 +20,15 @@ window.w2s.register("soft-targets", function (stage, data, tools) {
   function show() {
     const shares = { teacher: softened(now.teacher), student: softened(now.student) };
     const order = Object.keys(now.names).map(Number).sort((a, b) => now.teacher[b] - now.teacher[a]).slice(0, MOST);
-    const left = now.teacher.length - order.length;
-    for (const who of ["teacher", "student"]) {
-      const items = order.map((id) => ({ label: now.names[id], value: shares[who][id], hue: HUE[who] }));
-      const rest = 1 - items.reduce((sum, { value }) => sum + value, 0);
-      rows[who].show(left > 0 ? [...items, { label: `${left} others`, value: Math.max(0, rest), hue: "grey" }] : items, { most: 1 });
-    }
+    for (const who of ["teacher", "student"])  // the longest bar is the largest share, so that the order can be seen at any temperature
+      rows[who].show(order.map((id) => ({ label: now.names[id], value: shares[who][id], hue: HUE[who] })));
     const loss = shares.teacher.reduce((sum, share, id) => (share > 0 ? sum + share * Math.log(share / shares.student[id]) : sum), 0);
-    const wrong = order.slice(1).reduce((sum, id) => sum + shares.teacher[id], 0);
-    Object.assign(stage.dataset, { text: now.text, temperature, loss, top: shares.teacher[order[0]], shares: JSON.stringify(order.map((id) => shares.teacher[id])) });
-    tools.say(`Temperature ${temperature.toFixed(1)}: the teacher gives “${now.names[order[0]]}” ${text(shares.teacher[order[0]])} and the next ${order.length - 1} answers ${
-      text(wrong)} together. From teacher to student ${loss.toFixed(3)} nats; times T², ${(loss * temperature ** 2).toFixed(2)}.`);
+    const wrong = order.slice(1).reduce((sum, id) => sum + shares.teacher[id], 0), top = shares.teacher[order[0]];
+    Object.assign(stage.dataset, { text: now.text, temperature, loss, top, shares: JSON.stringify(order.map((id) => shares.teacher[id])) });
+    tools.say(`Temperature ${temperature}: the teacher gives “${now.names[order[0]]}” ${text(top)}, the next ${order.length - 1} answers ${
+      text(wrong)} and all others ${text(Math.max(0, 1 - top - wrong))}. From teacher to student ${loss.toFixed(3)} nats; times T², ${(loss * temperature ** 2).toFixed(2)}.`);
   }
-  const heat = tools.slider({ label: "Temperature", min: 0.5, max: 8, step: 0.5, value: temperature, text: (value) => value.toFixed(1),
+  const heat = tools.slider({ label: "Temperature", min: 0.5, max: 4, step: 0.25, value: temperature, text: (value) => value.toFixed(2),
     oninput(value) { temperature = value; show(); } });
   const picks = tools.choice({ legend: "Blank", value: now.text, options: data.examples.map((one) => ({ key: one.text, label: one.text })),
     onchange(key) { now = data.examples.find((one) => one.text === key); show(); } });
