@@ -55,6 +55,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "task-heads": {"tasks", "most"},
     "tuned-runs": {"groups", "every", "levels", "start"},
     "suspicion": {"model", "examples", "tries"},
+    "ranked-texts": {"sets"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

@@ -185,3 +185,12 @@ DATA["soft-targets"] = {"examples": [
     {"text": "more", "names": {str(n): f"word {n}" for n in range(8)}, "teacher": [4.0 - 0.5 * n for n in range(12)], "student": [1.0, 3.0, *([0.5] * 10)]}]}
 DATA["suspicion"] = {"model": page_model("electra_kjv_stages"), "tries": ["river", "king"],
                      "examples": readings.suspected("electra_kjv_stages", ["and the lord said unto moses", "and the river said unto moses"])}
+
+RANKED = {"texts": ["shore", "lender", "tune"], "methods": [{"key": "mean", "label": "mean", "ndcg": 0.9}, {"key": "cls", "label": "[CLS]", "ndcg": 0.5}]}
+DATA["ranked-texts"] = {"sets": [
+    {**RANKED, "key": "words", "label": "three words", "ask": "Definition", "queries": [
+        {"text": "sloping land", "right": [0], "first": {"mean": [[0, 0.9], [2, 0.2]], "cls": [[1, 0.8], [0, 0.7]]}, "ndcg": {"mean": 1, "cls": 0.63}, "rank": {"mean": 1, "cls": 2}},
+        {"text": "one who gives credit", "right": [1, 2], "first": {"mean": [[1, 0.8], [0, 0.1]], "cls": [[0, 0.8], [2, 0.7]]},
+         "ndcg": {"mean": 0.6, "cls": 0.39}, "rank": {"mean": 1, "cls": 2}}]},
+    {**RANKED, "key": "near", "label": "near a text", "ask": "Text", "methods": [{"key": "mean", "label": "mean", "ndcg": None}],
+     "queries": [{"text": "shore", "right": [], "first": {"mean": [[1, 0.3], [2, 0.1]]}, "ndcg": {}, "rank": {}}]}]}

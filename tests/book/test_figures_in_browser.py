@@ -133,6 +133,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("task-heads", "button:has-text('Step')", "Enter"), ("task-heads", "input:checked", "ArrowRight"),
     ("tuned-runs", "button:has-text('Step')", "Enter"), ("tuned-runs", "input:checked", "ArrowRight"),
     ("suspicion", "input:checked", "ArrowRight"),
+    ("ranked-texts", "button:has-text('Next')", "Enter"), ("ranked-texts", "select", "ArrowDown"), ("ranked-texts", "input:checked >> nth=1", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -782,3 +783,17 @@ def test_an_exchanged_word_is_suspected_in_the_page_as_torch_suspects_it(show):
     page.locator(f".w2s-stage[data-text='{exchanged['text']}']").wait_for()
     assert json.loads(stage.get_attribute("data-tokens")) == exchanged["tokens"]
     assert json.loads(stage.get_attribute("data-chances")) == pytest.approx(exchanged["chances"], abs=1e-3)
+
+
+def test_a_query_is_ranked_by_each_method_and_the_first_right_answer_is_named(show):
+    page = show("ranked-texts")
+    stage = page.locator(".w2s-stage")
+    assert [stage.get_attribute(f"data-{name}") for name in ("first", "rank")] == ["0,2", "1"] and "1.00" in said(page)
+    page.locator("input[value=cls]").check(force=True)
+    assert [stage.get_attribute(f"data-{name}") for name in ("first", "rank")] == ["1,0", "2"]
+    assert stage.locator("li:not([hidden]) .w2s-bar-fill.hue-orange").count() == 1
+    page.get_by_role("button", name="Next").click()
+    assert (stage.get_attribute("data-first"), stage.get_attribute("data-at")) == ("0,2", "1") and "lender, tune" in said(page)
+    page.locator("input[value=near]").check(force=True)  # it has one method and no judged answers
+    assert (stage.get_attribute("data-method"), stage.get_attribute("data-rank")) == ("mean", "")
+    assert "lender, at 0.30" in said(page)
