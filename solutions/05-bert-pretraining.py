@@ -44,13 +44,13 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were, lists too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does what breaks only *Arguments* or *Calls*.
 # - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used: softmax, `cross_entropy`, `layer_norm`, `gelu` and `scaled_dot_product_attention` included. What is withheld are the course's own models, objectives and encodings, and torch's ready Transformer layers.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list at most 300, and no whole number is above a billion, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list at most 300, and no table of scores more than 100,000 numbers, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -104,7 +104,7 @@ def attempt(function, *arguments):
 # - `cls` and `sep` are never cut off.
 # - Whether there is a second text is decided before anything is cut: a `b` that loses all of its tokens still has its `sep`, in segment 1.
 # - `a` may be empty as well, with a `b` or without: `cls` `sep` is the shortest answer.
-# - A text may hold any ids, those of `cls` and `sep` too. Inside a text they are tokens like all others.
+# - A text may hold any ids, those of `cls` and `sep` too, which may be equal. Inside a text they are tokens like all others.
 #
 # **In**: `a` and `b` lists of ints; `cls` and `sep` ints; `max_length` an int of at least 3. Each text has at most 300 ids. **Out**: a tuple of two lists of ints, ids and segments, of the same length.
 #
@@ -355,7 +355,7 @@ if found is not None:
 # - *share* (1.5 points): in a row of $n$ free tokens exactly $15 n / 100$ have a label, rounded, and at least one. Wrong ones choose another share, choose each token by a coin of its own, or count the special tokens as well;
 # - *specials* (1.5 points): a special token, padding included, never has a label and never changes;
 # - *labels* (1.5 points): a label is the id that stood there before, and a place without a label keeps its id. Wrong ones break that at all chosen places or at some kinds of them;
-# - *fates* (1.5 points): of the chosen tokens, 80 % become `MASK`, 10 % an ordinary token drawn from all of them, and 10 % stay. Wrong ones have another share, wrong by 10 parts in a hundred or more, or swap in a special token, or the same token again and again.
+# - *fates* (1.5 points): of the chosen tokens, 80 % become `MASK`, 10 % an ordinary token drawn from all of them, and 10 % stay. Wrong ones have another share, wrong by 10 parts in a hundred or more, or swap in a special token in a quarter of the cases or more, or one and the same token in all.
 #
 # A test that complains about a right implementation earns nothing: everybody would switch it off.
 #
@@ -471,7 +471,7 @@ for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
 # **Rules**
 #
 # - The last sentence of a document begins no pair. A document of one sentence begins none, and others may draw from it. If no document has two sentences, the answer is an empty list.
-# - Sentences are known by where they stand, not by what they say: the same sentence may stand twice in a document or in two of them, and two documents may be equal.
+# - Sentences are known by where they stand, not by what they say: the same sentence may stand twice in a document or in two of them, and two documents may be equal. A sentence may be the empty text.
 # - A pair from elsewhere has the label 1 also if its second sentence reads like the true one.
 #
 # **In**: `docs`, at least two documents, each a list of at least one text; `coin`, `other` and `place`, lists of ints with one number for each pair: 0 or 1 in `coin`, in the others any number from 0 to a billion. **Out**: a list of tuples `(str, str, int)`.
@@ -772,7 +772,7 @@ for name in ("with positions", "without"):
 #
 # **What to do.** Three points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
 #
-# **In**: `x` float32 $(N, C)$; `weights`, a dictionary of float32 tensors: `dense.weight` $(C, C)$, `dense.bias`, `norm.weight` and `norm.bias` $(C)$, `words` $(V, C)$, `bias` $(V)$. **Out**: float32 $(N, V)$.
+# **In**: `x` float32 $(N, C)$, such that in each row at least one number above -3 goes into GELU; `weights`, a dictionary of float32 tensors: `dense.weight` $(C, C)$, `dense.bias`, `norm.weight` and `norm.bias` $(C)$, `words` $(V, C)$, `bias` $(V)$. **Out**: float32 $(N, V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -1,6 +1,7 @@
 """What every test shares: what this machine can run, and a plain word at the end on what it could not."""
 import contextlib
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -35,14 +36,24 @@ def shares_fixtures(nodeid: str) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Three processes on two cores: for a third of its time a process waits for a browser, a sandbox or a server."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give a process whole folders where their fixtures are shared, whole files elsewhere, in the order of collection."""
+    """Give a process whole folders where their fixtures are shared, elsewhere whole files or a chapter's exercises in them.
+
+    In the order of collection.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Folders(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::", 1)[0]
-            return file.rpartition("/")[0] if shares_fixtures(nodeid) else file
+            file, _, test = nodeid.partition("::")
+            chapter = re.search(r"\b(\d\d)\.[a-z]", test)
+            return file.rpartition("/")[0] if shares_fixtures(nodeid) else f"{file} {chapter[1]}" if chapter else file
 
     config.option.loadscopereorder = False
     return Folders(config, log)

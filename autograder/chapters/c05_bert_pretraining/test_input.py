@@ -49,6 +49,7 @@ def test_two_texts_have_an_end_each(student, rng):
     held = "A text may hold any ids, those of `cls` and `sep` too: count the places, and don't look for `sep`."
     for a, b in (([3, 8, 3], [9, 3]), ([2, 2], [2]), ([3], [3])):
         ask_pair(student, f"{rule} {held}", a, b, 2, 3, 40)
+    ask_pair(student, f"{rule} `cls` and `sep` may be the same id.", [7, 8, 7], [7], 7, 7, 9)
     for case in one_changed((text(rng, 4), text(rng, 3), 2, 3, 50), (text(rng, 4), text(rng, 3), 7, 8, 60)):
         ask_pair(student, rule, *case)
     for case in look_alikes((text(rng, 6), text(rng, 5), 2, 3, 14)):
