@@ -5,7 +5,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
-ndcg_at = exercise("06.ndcg_at", function="ndcg_at", points=4, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+ndcg_at = exercise("06.ndcg_at", function="ndcg_at", points=4, see=f"{BOOK}/search#how-good-is-a-ranking", withhold=OURS | LIBRARIES)
 
 
 def discounted(row: list[int], k: int) -> float:
@@ -83,7 +83,7 @@ def test_grades_weigh_and_there_may_be_none(student, rng):
         ask_ndcg(student, nothing, ranking, grades, k)
 
 
-short_answer("06.ninety_seven", points=5, see=f"{BOOK}/index", rubric={
+short_answer("06.ninety_seven", points=5, see=f"{BOOK}/entities", rubric={
     "what each counts": (1, "says that the higher number may be the share of words (or tokens) whose tag is right, and that the paper's is the F1 of whole entities, which count only if kind and both "
                             "ends are right (half if only one of the two is said)"),
     "why words are easier": (1, "says that most words are `O` and easily right, so that the share of right tags is high before any name is found"),

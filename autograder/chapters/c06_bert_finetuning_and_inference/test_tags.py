@@ -3,7 +3,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
-align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
 
 
 def aligned(word_ids: list, tags: list[int]) -> list[int]:
@@ -77,7 +77,7 @@ def test_words_may_be_cut_off_or_missing(student, rng):
             ask_align(student, empty, word_ids, tags_for(rng, words))
 
 
-entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
 Spans = list[tuple[str, int, int]]
 
 

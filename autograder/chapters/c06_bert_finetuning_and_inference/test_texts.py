@@ -8,7 +8,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-mean_pool = exercise("06.mean_pool", function="mean_pool", points=4, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+mean_pool = exercise("06.mean_pool", function="mean_pool", points=4, see=f"{BOOK}/heads#by-hand", withhold=OURS | LIBRARIES)
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 
@@ -83,7 +83,7 @@ def test_a_row_of_padding_is_zeros(student, rng):
         ask_pool(student, rule, x.flip(0), mask.flip(0))
 
 
-repair_inference = exercise("06.repair_inference", function="sure_labels", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+repair_inference = exercise("06.repair_inference", function="sure_labels", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/finetuning#answer-step-by-step", withhold=OURS | LIBRARIES)
 
 
 @repair_inference.stage("line", points=1)

@@ -5,7 +5,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import counts, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-rates = exercise("06.rates", function="rates", points=5, kind="predict", see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+rates = exercise("06.rates", function="rates", points=5, kind="predict", see=f"{BOOK}/finetuning#how-fast", withhold=OURS | LIBRARIES)
 
 
 def rated(step: int, steps: int, warmup: int, peak: float, layers: int, decay: float) -> list[float]:
@@ -57,7 +57,7 @@ def test_each_layer_learns_at_a_share_of_the_one_above(student, rng):
         ask_rates(student, rule, *case)
 
 
-matthews = exercise("06.matthews", function="matthews", points=4, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+matthews = exercise("06.matthews", function="matthews", points=4, see=f"{BOOK}/heads#right-answers-are-not-enough", withhold=OURS | LIBRARIES)
 
 
 def correlated(tp: int, fp: int, fn: int, tn: int) -> float:
