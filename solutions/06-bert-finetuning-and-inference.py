@@ -50,7 +50,7 @@
 # - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own heads, pooling, schedules and measures, and the libraries that have such measures ready.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list or a dictionary at most 300, unless a statement says otherwise. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list or a dictionary at most 300, and no whole number is above a billion, unless a statement says otherwise; the last part has some longer lists, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -420,7 +420,7 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 # - Added tokens may stand anywhere but between two pieces of one word. There may be none, there may be nothing else, and there may be no token at all: then the answer is an empty list.
 # - Two neighbours with the same tag are two words, if their numbers differ. The tag 0 is a tag, and word 0 a word.
 #
-# **In**: `word_ids`, a list of ints of at least 0 and `None`; `tags`, a list of ints of at least 0, one for each word, with more than enough for all numbers in `word_ids`. **Out**: a list of ints, as long as `word_ids`.
+# **In**: `word_ids`, a list of ints of at least 0 and `None`; `tags`, a list of ints of at least 0, one for each word of the text. **Out**: a list of ints, as long as `word_ids`.
 #
 # ```python
 # word_ids = [None, 0, 0, 1, 1, 2, None]

@@ -3,7 +3,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
-align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
+align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
 
 
 def aligned(word_ids: list, tags: list[int]) -> list[int]:
@@ -68,7 +68,7 @@ def test_words_may_be_cut_off_or_missing(student, rng):
     for word_ids, words in (([None, 0, 0, 1, None], 6), ([None, 0, 2, 2, 3, None], 4), ([None, 3, 3, None], 9), ([2], 3), ([None, 1, 1, 5, 7, 7, None], 8)):
         ask_align(student, rule, word_ids, list(range(1, words + 1)))
         ask_align(student, rule, word_ids, tags_for(rng, words))
-    ask_align(student, rule, [None, 0, 150, 150, 299], [3] * 150 + [1000] * 149 + [7])
+    ask_align(student, rule, [None, 0, 150, 150, 299], [3] * 150 + [16_777_217] * 149 + [999_999_999])
     for _ in range(3):
         ask_align(student, rule, [None, *pieces(rng, 12, 3, missing=True), None], tags_for(rng, 12 + whole(rng, 0, 9)))
     empty = "There may be nothing but added tokens, and no token at all."
@@ -77,7 +77,7 @@ def test_words_may_be_cut_off_or_missing(student, rng):
             ask_align(student, empty, word_ids, tags_for(rng, words))
 
 
-entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
+entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
 Spans = list[tuple[str, int, int]]
 
 
