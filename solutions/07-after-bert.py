@@ -1,0 +1,1061 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 7. After BERT: the exercises
+#
+# BERT fills blanks well, but a pass over a text asks for one token in seven, the model has a hundred million numbers, and a text ends at 512 tokens.
+# In this notebook you write what came after, one change at a time: fresh maskings, a smaller model and one that is taught, a judge in the place of a guesser, spans in the place of single tokens, any order in the place of left to right, and attention that never makes the whole table of scores.
+#
+# There are 10 exercises and 54 points. Plan about 179 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | The same model, better trained | 1 | 8 | 3 |
+# | Smaller | 2 to 3 | 32 | 11 |
+# | Every token counts | 4 to 5 | 32 | 10 |
+# | Other ways to hide | 6 to 8 | 50 | 16 |
+# | Who sees whom | 9 | 40 | 9 |
+# | In your own words | 10 | 15 | 5 |
+# | Your code runs the real thing | nothing to write | 2 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one token, one row, an empty list where a statement allows it.
+#
+# **Letters.** $B$ texts, $T$ places in a text, $V$ tokens in the vocabulary, $N$ predictions, $C$ numbers in a token's vector, $E$ in a row of the table of tokens, $L$ layers, $H$ heads, $D$ numbers in a head, $I$ numbers inside a feed-forward.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were, lists too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
+# - *Logarithms* are natural ones.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers and objectives, and the `transformers` library.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from autograder.check import check
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-trained", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. The same model, better trained
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "asked_share-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. Which tokens are ever asked?
+#
+# - **What it is for**: BERT's makers masked each text ten times before training, and went over the ten copies again and again. RoBERTa draws a new masking whenever a text comes by. This number says what the old way never asks, however long it trains.
+# - **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3
+# - **Needs**: the probability that something never happens.
+# - **Paper**: Liu et al. (2019), section 4.1; the ten copies are of Devlin et al.'s released code.
+#
+# **What to predict.** A masking covers each token of a text with the probability `share`. Different maskings of a text are drawn independently of each other. Before training, `maskings` different maskings of each text are drawn and kept; then training goes over all texts `epochs` times. Epoch 0 uses the first masking of each text, epoch 1 the second, and so on; after the last comes the first again.
+#
+# Return the share of the tokens that can be expected to be covered **at least once** in the whole training.
+#
+# **By hand.** `share` = .5, two maskings, three epochs. The third epoch sees the first masking again, which covers nothing new. A token is missed by both maskings with the probability .5 · .5 = .25, so the answer is **.75**. With BERT's .15, ten maskings and forty epochs it is 1 - .85¹⁰ = **.803**; with forty maskings, one for each epoch as in RoBERTa, **.9985**.
+#
+# **Rules**
+#
+# - There may be fewer epochs than maskings: then the rest of the maskings is never used.
+# - `share` may be 0, where the answer is 0.0, and 1, where it is 1.0.
+#
+# **In**: `share` a float, 0 or from 0.001 to 1; `maskings` and `epochs` ints from 1 to 300. **Out**: a float.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many *different* maskings has the training used at its end?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# A token is missed by one masking with the probability 1 - `share`. What is the probability that all of the used ones miss it?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A die is thrown `throws` times. How likely is it that a six comes up at least once?
+#
+# ```python
+# def some_six(throws):
+#     return 1 - (5 / 6) ** throws
+# ```
+#
+# `some_six(1)` is 0.167 and `some_six(4)` is 0.518, not 4 / 6.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "asked_share", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def asked_share(share: float, maskings: int, epochs: int) -> float:
+    """The share of tokens that is covered at least once, when `maskings` drawn maskings are used in turn for `epochs` epochs."""
+    ### BEGIN SOLUTION
+    used = min(maskings, epochs)
+    return 1 - (1 - share) ** used
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "asked_share-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check(asked_share)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "asked_share-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Forty epochs over one text of a thousand tokens, with real draws: ten maskings that are kept, and forty fresh ones. Your prediction stands beside what was counted.
+
+# %% nbgrader={"grade": false, "grade_id": "look-asked_share", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(7)
+for maskings in (1, 10, 40):
+    drawn = torch.rand(maskings, 1000, generator=generator) < 0.15
+    counted = drawn[torch.arange(40) % maskings].any(0).float().mean()
+    found = attempt(asked_share, 0.15, maskings, 40)
+    if found is not None:
+        print(f"{maskings:>2} maskings: counted {counted:.3f}, predicted {found:.4f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-smaller", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Smaller
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "albert_sizes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Fewer numbers, the same work
+#
+# - **What it is for**: ALBERT is often called a light BERT. Who counts its numbers and its products apart sees what became lighter and what did not.
+# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
+# - **Needs**: chapter 5's count of BERT's parameters.
+# - **Paper**: Lan et al. (2020), section 3.1.
+#
+# **What to predict.** ALBERT changes two things. Its table of tokens has short rows of $E$ numbers, and one matrix widens each row to the $C$ numbers of the model. And there is **one block only**, which every one of the $L$ layers uses. Return a dictionary of three whole numbers:
+#
+# - `"embedding"`: how many numbers are stored in the table of $V$ tokens, and in the matrix from $E$ to $C$ with its bias. Positions, segments and norms are left aside.
+# - `"block"`: how many numbers are stored for all layers together. A block has queries, keys, values and output, four matrices $C \times C$; a feed-forward from $C$ to $I$ and back; a bias for every number that comes out of a matrix; and two norms, each with a weight and a bias for every one of the $C$ numbers.
+# - `"products"`: how many products of a stored number with a token's number are made **for one token** that goes through the widening matrix once and through all $L$ layers. Matrices only: biases, norms, the scores of attention and what is done with them make none of these, and taking a row out of the table costs nothing.
+#
+# **By hand.** $V = 10$, $E = 2$, $C = 8$, $L = 3$, $I = 16$. The table has 20 numbers, the matrix 16 and its bias 8: **44**, where a table with full rows has 80. The block: 4 · (64 + 8) = 288, then 128 + 16 and 128 + 8, and two norms of 16: **600**, once. Products: 16 for the widening, and in each of three layers 4 · 64 + 128 + 128 = 512: **1552**.
+#
+# **Rules**
+#
+# - $E$ may be equal to $C$, or larger: the widening matrix is there all the same.
+# - The numbers may be large: count in ints, no floats.
+#
+# **In**: five ints of at least 1. **Out**: a dictionary of three ints.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the three numbers depend on $L$?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# A matrix of $m$ rows and $n$ columns stores $mn$ numbers and makes $mn$ products for each token that goes through it, each time. A bias is added: it is stored and makes none.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# One stamp with `letters` letters prints a page of `lines` lines.
+#
+# ```python
+# def stamp(letters, lines):
+#     return {"letters owned": letters, "letters printed": letters * lines}
+# ```
+#
+# `stamp(5, 40)` owns 5 and prints 200.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "albert_sizes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def albert_sizes(V: int, E: int, C: int, L: int, I: int) -> dict[str, int]:
+    """ALBERT's stored numbers, in the embedding and in its one block, and the products that it makes for one token."""
+    ### BEGIN SOLUTION
+    matrices = 4 * C * C + 2 * C * I
+    biases = 4 * C + I + C
+    norms = 2 * 2 * C
+    return {"embedding": V * E + E * C + C, "block": matrices + biases + norms, "products": E * C + L * matrices}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "albert_sizes-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(albert_sizes)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "albert_sizes-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The four sizes of the paper's table 1. Beside each the numbers that twelve or twenty-four blocks of their own would store: that is what sharing saves. The last column is what it does not.
+
+# %% nbgrader={"grade": false, "grade_id": "look-albert_sizes", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for name, sizes in {"base": (30_000, 128, 768, 12, 3072), "large": (30_000, 128, 1024, 24, 4096), "xlarge": (30_000, 128, 2048, 24, 8192), "xxlarge": (30_000, 128, 4096, 12, 16384)}.items():
+    found = attempt(albert_sizes, *sizes)
+    if found is not None:
+        print(f"ALBERT {name:<8} stores {found['embedding'] + found['block']:>12,}; unshared {found['embedding'] + sizes[3] * found['block']:>14,}; products a token {found['products']:>14,}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "soft_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. What a teacher knows beyond the answer
+#
+# - **What it is for**: this is the loss that made DistilBERT and many of today's small models. A teacher says how likely it thinks *every* token, the wrong ones too, and the student learns all of that.
+# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
+# - **Needs**: `log_softmax`, the Kullback-Leibler divergence.
+# - **Paper**: Hinton et al. (2015), section 2; Sanh et al. (2019), section 3.
+#
+# **The idea.** For each of $N$ predictions a student and a teacher give $V$ logits. Both are divided by the temperature $\tau$, which is `T` in your function, before the softmax: $q = \text{softmax}(\text{student} / \tau)$ and $p = \text{softmax}(\text{teacher} / \tau)$. The higher the temperature, the more of the teacher's order of wrong answers can be seen. The price of one prediction is
+#
+# $$\tau^2 \sum_v p_v \,(\log p_v - \log q_v)$$
+#
+# and the loss is the mean price over the $N$ predictions. The factor $\tau^2$ is there because the gradient would shrink by it otherwise.
+#
+# **By hand.** One prediction of three tokens at temperature 2: teacher (2 ln 2, 0, 0), student (0, 2 ln 2, 0). Divided by 2 they are (ln 2, 0, 0) and (0, ln 2, 0), so $p$ = ½ ¼ ¼ and $q$ = ¼ ½ ¼. The sum is ½ ln 2 - ¼ ln 2 + 0 = ¼ ln 2, and times 4 the loss is **ln 2** = 0.693.
+#
+# **Rules**
+#
+# - The teacher's probabilities are the weights: the two arguments must not be exchanged.
+# - Where a probability of the teacher is 0 in floating point, its term is 0: the limit of $p \log p$.
+# - Logits may be anything from -10,000 to 10,000. Where the two agree, the loss is 0.
+# - $V$ may be 1: the loss is 0.0.
+# - The loss is differentiated: its gradient reaches the student's logits. What reaches the teacher's is never asked.
+#
+# **In**: `student` and `teacher` float32 $(N, V)$, finite; `T` a float from 0.5 to 10. **Out**: a float32 tensor without axes. The digits are those of the rules above, with 0.0001 near 0: at temperature 10 rounding is a hundred times as large.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Over which of the two axes is there a sum, and over which a mean?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Two times `log_softmax` of logits divided by `T`. The weights are `exp` of the teacher's. If you use `kl_div`, look up what its first argument is, and what its `reduction="mean"` divides by.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The entropy of each row of logits, without ever taking the logarithm of a 0:
+#
+# ```python
+# def entropies(logits):                                        # (N, V) -> (N,)
+#     log_p = logits.log_softmax(1)
+#     return -(log_p.exp() * log_p).sum(1)
+# ```
+#
+# `entropies(torch.tensor([[0.0, 0.0], [0.0, -1000.0]]))` is ln 2 and 0.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "soft_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def soft_loss(student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], T: float) -> Float[Tensor, ""]:
+    """T² KL(teacher || student) at temperature T, the mean over N predictions."""
+    ### BEGIN SOLUTION
+    log_q = (student / T).log_softmax(1)
+    log_p = (teacher / T).log_softmax(1)
+    prices = (log_p.exp() * (log_p - log_q)).sum(1)                       # (N,)
+    return T ** 2 * prices.mean()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "soft_loss-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(soft_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "soft_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# What a teacher says of *we sat on the [MASK] of the river*, in invented logits: bank 9, shore 7, edge 6, money 1. The hotter, the more a student hears of *shore* and *edge*. The loss is that of a student who knows only that *bank* is right.
+
+# %% nbgrader={"grade": false, "grade_id": "look-soft_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
+teacher, knows_one = torch.tensor([[9.0, 7.0, 6.0, 1.0]]), torch.tensor([[9.0, 1.0, 1.0, 1.0]])
+for temperature in (0.5, 1.0, 2.0, 5.0):
+    found = attempt(soft_loss, knows_one, teacher, temperature)
+    if found is not None:
+        print(f"T = {temperature:<3}  teacher {' '.join(f'{one:.3f}' for one in (teacher / temperature).softmax(1)[0].tolist())}   loss {found.item():.3f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-detecting", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Every token counts
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "replace-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. Guess, and say what was replaced
+#
+# - **What it is for**: ELECTRA's trick. A small model fills the blanks, and a second one is asked at *every* token: is this the one that stood here? This function makes the text and the answers of that exam.
+# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
+# - **Needs**: `cumsum`, `torch.where`.
+# - **Paper**: Clark et al. (2020), section 2.
+#
+# **The idea.** `ids` is a text with blanks. Where `labels` is not -100 there is a blank, and the label is the token that stood there. At each blank the generator says how likely it thinks each of the $V$ tokens, in `probs`, and one of them is drawn by the number in `chances`:
+#
+# *the guess is the **first** token $v$ at which $p_0 + p_1 + \dots + p_v$ is **greater than** the chance.*
+#
+# Return two tensors:
+#
+# - `filled`: the text with a guess at every blank, and everywhere else the id as it was;
+# - `replaced`: True where `filled` is **not** the token of the original text. The original text has the label at each blank, and the id everywhere else.
+#
+# So a lucky guess is False: the token that stands there is the original one.
+#
+# **By hand.** *the bank lends money*, with the ids 0, 1, 2, 3; *river* is 4. Blanks on *bank* and *money*.
+#
+# | place | 0 | 1 | 2 | 3 |
+# | --- | --- | --- | --- | --- |
+# | `ids` | 0 | 9 | 2 | 9 |
+# | `labels` | -100 | 1 | -100 | 3 |
+# | `probs` | | 0, .5, 0, 0, .5 | | 0, 0, 0, .5, .5 |
+# | `chances` | .3 | **.75** | .9 | **.25** |
+# | sums | | 0, .5, .5, .5, **1** | | 0, 0, 0, **.5**, 1 |
+# | `filled` | 0 | 4 | 2 | 3 |
+# | `replaced` | False | **True** | False | **False** |
+#
+# **Rules**
+#
+# - Greater than: with the probabilities ½, ½ and the chance .5 the guess is token 1. A token of probability 0 is never drawn, by a chance of 0 neither.
+# - Sums in floating point may end a little below 1. If no sum is greater than the chance, the guess is the last token, $V - 1$.
+# - What stands in `ids` at a blank says nothing: it may be any id. So do `probs` and `chances` where there is no blank: the probabilities may all be 0 there.
+# - There may be no blank at all, and nothing but blanks.
+# - Label 0 is a token like any other; -100 is the only number that means "no blank".
+#
+# **In**: `ids` int64 $(B, T)$, ids of at least 0; `labels` int64 $(B, T)$, each -100 or from 0 to $V - 1$; `probs` float32 $(B, T, V)$, at each blank at least 0 and adding up to 1, within 0.01; `chances` float32 $(B, T)$, from 0 to 1, 1 not included. Where it is not a border that is asked for, a chance is no nearer than 0.0001 to a sum. **Out**: a tuple of an int64 tensor and a bool tensor, both $(B, T)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many of the sums are **not** greater than the chance? And what has that number to do with the first that is?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `probs.cumsum(2) <= chances[..., None]`, counted over the last axis, is the number of the guess; it is at most $V - 1$. Make the guess at all places, and keep it with `torch.where` at the blanks alone. Another `torch.where` makes the original text; compare the two.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A lift stops at the first floor at which more people have got in than it carries; `room` is for each lift, `waiting` for each floor of it.
+#
+# ```python
+# def stops_at(waiting, room):                                  # (lifts, floors), (lifts,)
+#     return (waiting.cumsum(1) <= room[:, None]).sum(1).clamp(max=waiting.shape[1] - 1)
+# ```
+#
+# `stops_at(torch.tensor([[2, 0, 3, 4]]), torch.tensor([4]))` is 2, where the fifth person gets in.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "replace", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def replace(ids: Int[Tensor, "B T"], labels: Int[Tensor, "B T"], probs: Float[Tensor, "B T V"],
+            chances: Float[Tensor, "B T"]) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
+    """The text with a guess at each blank, and where it is not the original text."""
+    ### BEGIN SOLUTION
+    blank = labels != -100
+    below = (probs.cumsum(2) <= chances[..., None]).sum(2)                # (B, T)
+    guesses = below.clamp(max=probs.shape[2] - 1)
+    filled = torch.where(blank, guesses, ids)
+    return filled, blank & (guesses != labels)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "replace-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(replace)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "replace-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A generator that gives the right token the probability .6 and all others the rest, 15 % of the tokens blank: what share of all tokens is replaced in the end? That is how few of the second model's answers are "replaced".
+
+# %% nbgrader={"grade": false, "grade_id": "look-replace", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(7)
+ids = torch.randint(0, 50, (200, 64), generator=generator)
+labels = torch.where(torch.rand(200, 64, generator=generator) < 0.15, ids, -100)
+probs = torch.full((200, 64, 50), 0.4 / 49).scatter(2, ids[..., None], 0.6)
+made = attempt(replace, ids, labels, probs, torch.rand(200, 64, generator=generator))
+if made is not None:
+    print(f"blank {(labels != -100).float().mean():.3f} of all tokens, replaced {made[1].float().mean():.3f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "electra_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Two losses, one sum
+#
+# - **What it is for**: generator and discriminator are trained together, by one number. One of its parts is taken at blanks and the other at all tokens, and padding counts in neither.
+# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 4
+# - **Needs**: `cross_entropy`, `binary_cross_entropy_with_logits`.
+# - **Paper**: Clark et al. (2020), section 2 and appendix A.
+#
+# **The idea.** `gen` holds the generator's logits at the $N$ blanks of a batch, one row for each, and `truth` the token that stood there. Its loss is the mean over the blanks of
+#
+# $$-\log \text{softmax}(z)_{\text{truth}}$$
+#
+# `disc` holds one logit $d$ for each token: the discriminator says "replaced" with the probability $\sigma(d) = 1 / (1 + e^{-d})$. Its loss is the mean, over **all tokens that are no padding**, of $-\log \sigma(d)$ where the token was replaced and $-\log(1 - \sigma(d))$ where it was not. Blanks or not, replaced or not: each token weighs the same.
+#
+# Return the generator's loss plus `weight` times the discriminator's. The paper's weight is 50: telling apart is the easier task, and its loss is the smaller number.
+#
+# **By hand.** Two blanks, where the generator gave the truth ½ and ⅛: (ln 2 + 3 ln 2) / 2 = 2 ln 2. Four tokens, no padding, and a discriminator that knows nothing and says 0, that is ½, at each: ln 2. With weight 50: 2 ln 2 + 50 ln 2 = **36.04**.
+#
+# **Rules**
+#
+# - `mask` is True where a token stands and False at padding, which may stand anywhere. There is at least one token. Padding plays no part, whatever its logit, and whatever `replaced` says there.
+# - `gen` has blanks only, so no mask is needed there. There may be no blank, $N = 0$: then the generator's part is 0.0.
+# - Logits may be anything from -10,000 to 10,000.
+# - The loss is differentiated: its gradient reaches `gen` and `disc`.
+#
+# **In**: `gen` float32 $(N, V)$; `truth` int64 $(N)$, from 0 to $V - 1$; `disc` float32 $(B, T)$; `replaced` and `mask` bool $(B, T)$; `weight` a float from 0 to 100. **Out**: a float32 tensor without axes.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# By which number is each of the two sums divided?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Pick the tokens first: `disc[mask]` and `replaced[mask].float()`. `binary_cross_entropy_with_logits` takes both, and survives a logit of 10,000, where $\log(1 - \sigma(d))$ does not. The mean of no blanks is NaN in torch: divide a sum by at least 1.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A shop's score: the mean of its stars, plus three times the share of orders that were delivered in time. Orders that were cancelled do not count, and there may be no stars yet.
+#
+# ```python
+# def score(stars, in_time, cancelled):                         # (S,), (N,), (N,)
+#     rating = stars.sum() / max(len(stars), 1)
+#     return rating + 3 * in_time[~cancelled].float().mean()
+# ```
+#
+# `score(torch.tensor([4.0, 5.0]), torch.tensor([True, False, True]), torch.tensor([False, False, True]))` is 4.5 + 1.5 = 6.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "electra_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def electra_loss(gen: Float[Tensor, "N V"], truth: Int[Tensor, "N"], disc: Float[Tensor, "B T"], replaced: Bool[Tensor, "B T"],
+                 mask: Bool[Tensor, "B T"], weight: float) -> Float[Tensor, ""]:
+    """The generator's mean loss at the blanks, plus `weight` times the discriminator's mean loss at all tokens."""
+    ### BEGIN SOLUTION
+    guessing = torch.nn.functional.cross_entropy(gen, truth, reduction="sum") / max(len(gen), 1)
+    judging = torch.nn.functional.binary_cross_entropy_with_logits(disc[mask], replaced[mask].float())
+    return guessing + weight * judging
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "electra_loss-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(electra_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "electra_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and the same discriminator once it is sure and right at three tokens of four.
+
+# %% nbgrader={"grade": false, "grade_id": "look-electra_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
+gen, truth = torch.tensor([[0.5, 0.5], [1 / 8, 7 / 8]]).log(), torch.tensor([0, 0])
+replaced, mask = torch.tensor([[False, True, False, False]]), torch.ones(1, 4, dtype=torch.bool)
+for name, disc in {"undecided": torch.zeros(1, 4), "sure": torch.tensor([[-4.0, 4.0, -4.0, 0.0]])}.items():
+    found = attempt(electra_loss, gen, truth, disc, replaced, mask, 50.0)
+    if found is not None:
+        print(f"{name:<9} {found.item():.2f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-hiding", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Other ways to hide
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "corrupt-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. Cut spans out
+#
+# - **What it is for**: T5 is trained to say what was cut out of a text, span by span. The target is short, so each step is cheap, and a decoder learns to write. Code models that fill in the middle are trained with the same idea.
+# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 7
+# - **Needs**: loops over a list, what stood before.
+# - **Paper**: Raffel et al. (2020), section 3.1.4, figure 2, and section 3.3.4.
+#
+# **The idea.** `ids` is a text, and `lost[i]` says whether token $i$ is cut out. Lost tokens that stand side by side are **one span**. Make two lists:
+#
+# - the **source**: the text with each span replaced by one sentinel, then `end`;
+# - the **target**: each sentinel, followed by the tokens of its span in their order; then `end`.
+#
+# Sentinels are counted **downwards** from left to right: the first span has `top`, the second `top` - 1, the third `top` - 2, and so on.
+#
+# **By hand.** *Thank you for inviting me to your party last week*, with the numbers 11 to 20. Lost are *for inviting* and *last*; `top` = 99, `end` = 1.
+#
+# | | |
+# | --- | --- |
+# | `ids` | 11 12 **13 14** 15 16 17 18 **19** 20 |
+# | source | 11 12 **99** 15 16 17 18 **98** 20 1 |
+# | target | **99** 13 14 **98** 19 1 |
+#
+# **Rules**
+#
+# - The target has no closing sentinel. The paper's figure 2 draws one, ⟨Z⟩; the program that was released with the paper makes none, and neither do you.
+# - The first token may be lost, and the last, and all of them, and none: with nothing lost the target is `end` alone. A text may be empty.
+# - Tokens and spans are known by where they stand. A text may hold any ids, the same one twice, and those of `end` and of a sentinel too.
+#
+# **In**: `ids` a list of ints; `lost` a list of bools, as long; `top` and `end` ints; `top` is at least 200. **Out**: a tuple of two lists of ints, source and target.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# At which lost tokens does a new span begin?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# One loop over both lists, with a flag that says whether the token before was lost. Where a span begins, the sentinel goes into both lists and the next one is one less. A token then goes into exactly one list. After the loop comes `end`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A diary of rain: each dry day is written down, each row of wet days in one entry with its length.
+#
+# ```python
+# def diary(wet):
+#     entries, before = [], False
+#     for day, rains in enumerate(wet):
+#         if rains and before:
+#             entries[-1][1] += 1
+#         else:
+#             entries.append(["rain", 1] if rains else ["dry", day])
+#         before = rains
+#     return entries
+# ```
+#
+# `diary([True, True, False, True])` is `[["rain", 2], ["dry", 2], ["rain", 1]]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "corrupt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def corrupt(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[int], list[int]]:
+    """The text with a sentinel for each lost span, and the sentinels with what was lost."""
+    ### BEGIN SOLUTION
+    source, target, sentinel, before = [], [], top, False
+    for token, gone in zip(ids, lost):
+        if gone and not before:
+            source.append(sentinel)
+            target.append(sentinel)
+            sentinel -= 1
+        (target if gone else source).append(token)
+        before = gone
+    return [*source, end], [*target, end]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "corrupt-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+check(corrupt)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "corrupt-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The paper's own sentence, twice: as in its figure 2, and with single tokens lost here and there. What does each cost, in tokens to read and to write?
+
+# %% nbgrader={"grade": false, "grade_id": "look-corrupt", "locked": true, "schema_version": 3, "solution": false, "task": false}
+words = "Thank you for inviting me to your party last week".split()
+names = [*words, "</s>", *(f"<extra_id_{99 - number}>" for number in range(100))]
+for gone in ({2, 3, 8}, {0, 2, 4, 6, 8}):
+    made = attempt(corrupt, list(range(10)), [place in gone for place in range(10)], 110, 10)
+    if made is not None:
+        for name, row in zip(("source", "target"), made):
+            print(f"{name} ({len(row):>2}): {' '.join(names[id] for id in row)}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_corrupt-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Write the test: can the text be put back?
+#
+# - **What it is for**: span corruption that is wrong still trains. The loss falls, and the model learns to answer with sentinels that nobody asked for. Published code has counted sentinels upwards, and has lost the end of every text.
+# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5
+# - **Needs**: `assert`, exercise 6.
+# - **Paper**: Raffel et al. (2020), section 3.1.4 and figure 2.
+#
+# **The idea.** Somebody hands you `implementation`, which draws by itself what is lost: `implementation(ids, seed)` returns source and target, two lists of ints, as in exercise 6. `END`, `FIRST`, `LAST` and `TOP` stand in the cell below: the tokens of a text are numbered from `FIRST` to `LAST`, sentinels from `TOP` downwards, and all of these are above `LAST`.
+# Write a test that stays silent when what comes back keeps these four promises, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+#
+# - *order* (1.5 points): the sentinels of the source are `TOP`, `TOP` - 1, `TOP` - 2, … from left to right, none left out and none twice, and those of the target are the same in the same order;
+# - *merging* (1 point): lost tokens side by side are one span. So no two sentinels stand side by side, neither in the source nor in the target, and every sentinel of the target has at least one token after it;
+# - *ends* (1 point): both lists end with `END`, which stands nowhere else, and the target has no closing sentinel before it;
+# - *lost* (1.5 points): of $n$ tokens exactly $15 n / 100$, rounded, are in the target and the others in the source, and the spans, put back where their sentinels stand, give the text as it was.
+#
+# A test that complains about a right implementation earns nothing: everybody would switch it off.
+#
+# **By hand.** The text 5 6 7 8 9, of which 6 and 8 9 are lost. Source 5 1099 7 1098 1 and target 1098 8 9 1099 6 1 can be put together again without a mistake, sentinel by sentinel. The order is wrong all the same: a decoder would have to begin with the second gap. So a test that only puts the text back is not enough.
+#
+# **Mind**
+#
+# - Allowed is any list of 40 to 300 ints from `FIRST` to `LAST` as `ids`, and any int from 0 to a million as `seed`. A right implementation may refuse anything else.
+# - Where $15 n / 100$ lies halfway between two whole numbers, as with 50 or 70 tokens, right ones round as they like: ask about other $n$.
+# - Right ones cut as they like: many short spans, or a single long one; the first token may be lost, and the last may be kept. Some return the same for the same seed, and some do not.
+# - A wrong one shows what it is within ten seeds, in a text of 200 different tokens. In a text with repeated tokens it may look right by chance.
+# - An implementation never writes into its arguments.
+# - Complain with `assert`. Any other exception means that your test is broken, and earns nothing: look before you index into a list that may be empty. To return False in place of a failing `assert` costs a fifth, once.
+# - Call it some fifty times at most: one run of your test may take five seconds.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# From source and target alone you can tell which tokens are sentinels. What does each promise say about these two lists, and which one needs `ids`?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# For ten seeds: check and take off the two `END`s. Collect the sentinels of both lists, tokens above `LAST`, and compare with `TOP - k`. Look at neighbours with `zip(row, row[1:])`, and at the last token of the target. Cut the target into a dictionary from sentinel to span, walk through the source and put each span in; compare with `ids`. Count the tokens of the target that are no sentinels.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A test for a function that sorts words and says at which place each stood before.
+#
+# ```python
+# def test_sorting(candidate):
+#     words = ["tea", "ink", "oak", "fig"]
+#     ordered, places = candidate(list(words))
+#     assert [words[place] for place in places] == ordered, "the places do not lead back"    # true of any order
+#     assert sorted(words) == ordered, "not sorted"
+#     assert sorted(places) == [0, 1, 2, 3], "a place is named twice"
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "setup-spans", "locked": true, "schema_version": 3, "solution": false, "task": false}
+END, FIRST, LAST, TOP = 1, 2, 999, 1099        # in exercise 7: a text's tokens are 2 to 999, sentinels 1099, 1098, ...
+
+# %% nbgrader={"grade": false, "grade_id": "test_corrupt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def test_corrupt(implementation: Callable[[list[int], int], tuple[list[int], list[int]]]) -> None:
+    """Fail an assert unless `implementation(ids, seed)` keeps the four promises of the card."""
+    ### BEGIN SOLUTION
+    ids = list(range(FIRST, FIRST + 200))
+    for seed in range(10):
+        source, target = implementation(list(ids), seed)
+        assert source[-1:] == target[-1:] == [END], "no end"
+        kept, gone = source[:-1], target[:-1]
+        assert END not in kept + gone, "an end in the middle"
+        sentinels = [token for token in kept if token > LAST]
+        assert sentinels == [TOP - number for number in range(len(sentinels))], "sentinels do not count downwards"
+        assert [token for token in gone if token > LAST] == sentinels, "the target has other sentinels"
+        for row in (kept, gone):
+            assert not any(one > LAST and other > LAST for one, other in zip(row, row[1:])), "two sentinels side by side"
+        assert gone and gone[-1] <= LAST, "a sentinel with nothing after it"
+        assert len(gone) - len(sentinels) == 30, "not 15 % are lost"
+        spans = {}
+        for token in gone:
+            if token > LAST:
+                span = spans[token] = []
+            else:
+                assert spans, "the target begins without a sentinel"
+                span.append(token)
+        assert [one for token in kept for one in spans.get(token, [token])] == ids, "the text cannot be put back"
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_corrupt-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(test_corrupt)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_corrupt-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two implementations for your test: your own `corrupt` with single tokens drawn by chance, and the same with sentinels that count upwards.
+
+# %% nbgrader={"grade": false, "grade_id": "look-test_corrupt", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def cut_by(step: int):
+    """Your corrupt; each sentinel is moved so that they go down (step 1) or up (step -1)."""
+    def implementation(ids, seed):
+        drawn = torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))[:round(15 * len(ids) / 100)].tolist()
+        source, target = corrupt(ids, [place in drawn for place in range(len(ids))], TOP, END)
+        return tuple([token if token <= LAST else TOP - step * (TOP - token) for token in row] for row in (source, target))
+    return implementation
+
+
+for name, step in (("as it should be", 1), ("counted upwards", -1)):
+    try:
+        attempt(test_corrupt, cut_by(step))
+        print(f"{name}: your test stays silent, if it is written")
+    except AssertionError as complaint:
+        print(f"{name}: your test complains: {complaint}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "who_sees-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Any order
+#
+# - **What it is for**: XLNet says the tokens of a text one after the other, but in an order that is drawn anew. The text itself is never shuffled: all that the order changes is this table.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
+# - **Needs**: chapter 4's masks, `argsort`.
+# - **Paper**: Yang et al. (2019), section 2.2 and figure 4.
+#
+# **The idea.** `order` says which place is said when: `order[0]` is the place that is said first, `order[1]` the one that is said second, and so on. A place may look at those that were said **before** it, wherever they stand in the text, and never at itself: its own token is what it is asked for. Return a bool table in which row $i$, column $j$ is True where place $i$ sees place $j$.
+#
+# **By hand.** `order` = 2, 0, 3, 1. Place 2 is said first and sees nothing. Place 0 sees 2. Place 3 sees 2 and 0. Place 1 sees all others.
+#
+# | | 0 | 1 | 2 | 3 |
+# | --- | :-: | :-: | :-: | :-: |
+# | **0** | | | True | |
+# | **1** | True | | True | True |
+# | **2** | | | | |
+# | **3** | True | | True | |
+#
+# **Rules**
+#
+# - For `order` = 0, 1, 2, … the table is GPT's triangle without its diagonal.
+# - $T$ may be 1: one place, which sees nothing.
+#
+# **In**: `order` int64 $(T)$, each of 0 to $T - 1$ once. **Out**: bool $(T, T)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# `order` answers "who is third?". Which question would you rather have answered for two places $i$ and $j$?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `argsort` of `order` says for each place when its turn is. Then compare turns, every one with every other: one as a row, one as a column.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Who finished a race before whom? `finish` lists the runners in the order in which they came in.
+#
+# ```python
+# def beaten(finish):                                           # row: a runner; column: True where that one was slower
+#     rank = finish.argsort()
+#     return rank[:, None] < rank[None, :]
+# ```
+#
+# `beaten(torch.tensor([1, 0]))` says that runner 1 beat runner 0.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "who_sees", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def who_sees(order: Int[Tensor, "T"]) -> Bool[Tensor, "T T"]:
+    """Row i, column j: whether place j is said before place i."""
+    ### BEGIN SOLUTION
+    turns = order.argsort()
+    return turns[None, :] < turns[:, None]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "who_sees-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(who_sees)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "who_sees-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Over all 24 orders of four places: how often does one place see another? No place is better off than its neighbour, and in the mean each sees half of the others, from both sides.
+
+# %% nbgrader={"grade": false, "grade_id": "look-who_sees", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from itertools import permutations
+
+tables = [attempt(who_sees, torch.tensor(order)) for order in permutations(range(4))]
+if tables[0] is not None:
+    print(torch.stack(tables).sum(0))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-long", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. Who sees whom
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Attention that never makes the whole table
+#
+# - **What it is for**: with every token looking at every other, 4,096 tokens make 16.8 million scores a head. A window keeps 33 of 4,096 for each token, if the code never makes the others. Longformer, and today's Gemma and ModernBERT, have such windows.
+# - **Difficulty** 5 of 5 · **Time** 40 minutes · **Points** 9
+# - **Needs**: chapter 4's attention with several heads; cutting a text into chunks.
+# - **Paper**: Beltagy et al. (2020), section 3.1. There, global tokens have projections of their own; here they share the others'.
+#
+# **The idea.** Query $i$ sees key $j$ if at least one of these holds:
+#
+# - $|i - j| \leq$ `side`: the window, `side` tokens to each side and the token itself;
+# - `is_global[j]`: everybody sees a global token;
+# - `is_global[i]`: a global token sees everybody.
+#
+# What query $i$ gets is $\sum_j w_{ij} v_j$, where $w_i$ is **one** softmax of $q_i \cdot k_j / \sqrt{D}$ over all keys that it sees, each of them once. Every head is for itself.
+#
+# **By hand.** One head, $D = 1$, five tokens, `side` = 1, the last token global. All queries are 0, so every key that is seen weighs the same. The values are 0, 3, 6, 9, 12.
+#
+# | query | sees | gets |
+# | --- | --- | --- |
+# | 0 | 0, 1 and 4 | 15 / 3 = **5** |
+# | 1 | 0, 1, 2 and 4 | 21 / 4 = **5.25** |
+# | 2 | 1, 2, 3 and 4 | 30 / 4 = **7.5** |
+# | 3 | 2, 3, 4 (once, though it is near *and* global) | 27 / 3 = **9** |
+# | 4 | all | 30 / 5 = **6** |
+#
+# **Rules**
+#
+# - *Memory.* The last stage gives one call 32 MiB for everything that it makes: $H = 1$, $T = 3000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $3000 \times 3000$ floats takes 34 MiB by itself. A mask that is laid over such a table saves nothing.
+# - `scaled_dot_product_attention` and `flex_attention` are withheld here: they would hide what this exercise is about.
+# - `side` may be 0: each token sees itself and the global ones. It may be as large as $T$, or larger: then everybody sees everybody.
+# - No token may be global, and all may be. $T$ may be 1.
+# - Scores may be as large as 10,000.
+# - The memory stage apart, the sizes are those of the rules above.
+#
+# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. **Out**: float32 $(H, T, D)$.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Take the queries 100 to 163 alone. Which keys can they see at all, and how many are these, whatever $T$ is?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Go through the queries in chunks of, say, 64. For the chunk from `start` to `stop`, the near keys are those from `start - side` to `stop + side`, cut off at both ends of the text. Put the global keys behind them. Minus infinity goes to near keys that are too far from a query, and to near keys that are global as well: they stand behind already. One softmax over both. At the end the rows of the few global tokens are computed over all keys and written over what stood there.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The mean of each number and its neighbours, chunk by chunk, without a table of all pairs:
+#
+# ```python
+# def smoothed(x, side, size=64):                               # (T) -> (T)
+#     out = torch.empty_like(x)
+#     for start in range(0, len(x), size):
+#         rows = torch.arange(start, min(start + size, len(x)))
+#         near = torch.arange(max(0, start - side), min(len(x), start + size + side))
+#         seen = ((rows[:, None] - near).abs() <= side).float()
+#         out[rows] = seen @ x[near] / seen.sum(1)
+#     return out
+# ```
+#
+# `smoothed(torch.tensor([0.0, 3.0, 6.0]), 1)` is 1.5, 3, 4.5.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "window_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def window_attention(q: Float[Tensor, "H T D"], k: Float[Tensor, "H T D"], v: Float[Tensor, "H T D"], side: int,
+                     is_global: Bool[Tensor, "T"]) -> Float[Tensor, "H T D"]:
+    """Attention in a window to both sides, with tokens that see all and that all see, and without a T x T table."""
+    ### BEGIN SOLUTION
+    out, scale = torch.empty_like(q), q.shape[2] ** -0.5
+    chosen = is_global.nonzero()[:, 0]                                    # (G,)
+    for rows in torch.arange(q.shape[1]).split(128):
+        near = torch.arange(max(int(rows[0]) - side, 0), min(int(rows[-1]) + side + 1, q.shape[1]))
+        seen = ((rows[:, None] - near).abs() <= side) & ~is_global[near]
+        seen = torch.cat((seen, torch.ones(len(rows), len(chosen), dtype=torch.bool)), 1)
+        keys = torch.cat((near, chosen))
+        scores = scale * (q[:, rows] @ k[:, keys].transpose(1, 2))        # (H, 128, at most 128 + 2 side + G)
+        out[:, rows] = scores.masked_fill(~seen, -torch.inf).softmax(2) @ v[:, keys]
+    out[:, chosen] = (scale * (q[:, chosen] @ k.transpose(1, 2))).softmax(2) @ v
+    return out
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "window_attention-check", "locked": true, "points": 9, "schema_version": 3, "solution": false, "task": false}
+check(window_attention)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The same text in a window of 32 to each side, by your function, and by all scores under a mask. The numbers agree. The second column is what each has to keep for its scores alone.
+
+# %% nbgrader={"grade": false, "grade_id": "look-window_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+
+for T in (512, 2048):
+    generator = torch.Generator().manual_seed(T)
+    q, k, v = torch.randn(3, 4, T, 8, generator=generator)
+    is_global = torch.arange(T) == 0
+    started = time.perf_counter()
+    yours = attempt(window_attention, q, k, v, 32, is_global)
+    seconds = time.perf_counter() - started
+    if yours is not None:
+        places = torch.arange(T)
+        started = time.perf_counter()
+        seen = ((places[:, None] - places).abs() <= 32) | is_global | is_global[:, None]
+        dense = (q @ k.transpose(1, 2) / 8**0.5).masked_fill(~seen, -torch.inf).softmax(2) @ v
+        print(f"T = {T}: {int(seen.sum()):>7,} of {T * T:>9,} pairs are seen; apart by {(yours - dense).abs().max():.0e}; you {seconds:.3f} s, under a mask {time.perf_counter() - started:.3f} s")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 6. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "which_encoder-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Which encoder?
+#
+# - **What it is for**: nobody needs the best model. They need one that fits a phone, a budget or a text, and somebody who can say what it costs.
+# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5, given by a person who reads it
+# - **Needs**: the exercises before.
+# - **Paper**: those of this chapter.
+#
+# **The question.** Four people ask you, and each has BERT-base working already, but cannot use it as it is:
+#
+# 1. a maker of phones: *each message has to be sorted in half the time that BERT needs. It may be as large as it likes.*
+# 2. a maker of toys: *the model has to fit into a download of 25 MB, two bytes a number. It may think as long as BERT does.*
+# 3. a court: *rulings of 4,000 tokens, and the sentence that decides may stand anywhere.*
+# 4. a museum: *we have texts of our own time, nobody's model knows them, and one machine for a week to pre-train on them. Then we sort them by theme.*
+#
+# In about 200 words: what do you give to each, BERT's relative or a way to train, and by which mechanism does it meet the need? And for at least two of them: what is lost, or what is **not** gained, that somebody might expect?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# For each of the four: is it the stored numbers, the products, the length or the training that is too much?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# What you computed in exercise 2 says which model helps the toy and not the phone. How many answers does a pass over a text give in exercise 5, and how many does BERT give?
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *A library asks for a smaller catalogue.* If the shelf is full, print it in smaller type: it takes less room and as long to read. If readers wait too long, leave out entries: it is read faster, and some books are no longer found. What helps one does nothing for the other.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "which_encoder", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; they take about a minute.
+#
+# First your `window_attention` takes the place of the attention in MiniLM, which was trained without a window, and reads 512 tokens.
+# Then your `replace` fills blanks with the guesses of the small BERT of chapter 5, and two small ELECTRAs, which were trained here, say where.
+# Last, your `soft_loss` lets that BERT teach a student of one block, beside a twin that learns the same blanks from their answers alone.
+
+# %% nbgrader={"grade": false, "grade_id": "real-window", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+
+from course.demo import ready
+from reference_impl.corpora import load
+from reference_impl.corpora.small_models import small_model
+
+
+class InWindow(torch.nn.Module):
+    """An attention with its own projections, and your `window_attention` between them."""
+
+    def __init__(self, theirs, side: int, is_global: Bool[Tensor, "T"]):
+        super().__init__()
+        self.theirs, self.side, self.is_global = theirs, side, is_global
+
+    def forward(self, x: Float[Tensor, "1 T C"], mask=None, packing=None) -> Float[Tensor, "1 T C"]:
+        q, k, v = (part(x)[0].unflatten(1, (self.theirs.num_heads, -1)).transpose(0, 1) for part in (self.theirs.query, self.theirs.key, self.theirs.value))
+        return self.theirs.output(window_attention(q, k, v, self.side, self.is_global).transpose(0, 1).flatten(1)[None])
+
+
+@torch.no_grad()
+def text_vector(model, ids: Int[Tensor, "1 T"], side: int | None = None, first_is_global: bool = False) -> Float[Tensor, "C"]:
+    """The mean of the tokens' vectors; with a side, every block attends by your function."""
+    theirs = [block.attention for block in model.blocks]
+    is_global = (torch.arange(ids.shape[1]) == 0) & first_is_global
+    try:
+        if side is not None:
+            for block in model.blocks:
+                block.attention = InWindow(block.attention, side, is_global)
+        return model(ids).tokens[0].mean(0)
+    finally:
+        for block, attention in zip(model.blocks, theirs):
+            block.attention = attention
+
+
+def likeness_by_side(model, ids: Int[Tensor, "1 T"], sides: list[int]) -> dict[int, tuple[float, float]]:
+    """By side: the cosine of the text's vector with the one of the whole attention, without global tokens and with the first one global."""
+    whole = text_vector(model, ids)
+    return {side: tuple(torch.cosine_similarity(whole, text_vector(model, ids, side, first), dim=0).item() for first in (False, True)) for side in sides}
+
+# %% nbgrader={"grade": false, "grade_id": "real-window-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(window_attention, needs=["minilm", "bert_tokenizer", "kjv"]):
+    minilm, tokenizer = load("minilm").eval(), load("bert_tokenizer")
+    text = " ".join(load("kjv").splitlines()[:40])                         # any text of more than 512 tokens
+    ids = torch.tensor([tokenizer.encode(text).ids[:511] + tokenizer.encode("").ids[-1:]])
+    started = time.perf_counter()
+    alike = likeness_by_side(minilm, ids, [511, 128, 64, 32, 16])
+    print(f"{ids.shape[1]} tokens through MiniLM, {2 * len(alike) + 1} times, in {time.perf_counter() - started:.1f} s; cosine with the vector of the whole attention")
+    for side, (alone, first) in alike.items():
+        print(f"side {side:>3}: window alone {alone:.3f}, with [CLS] global {first:.3f}")
+    cut = torch.cosine_similarity(text_vector(minilm, ids), text_vector(minilm, torch.cat((ids[:, :127], ids[:, -1:]), 1)), dim=0)
+    print(f"the first 128 tokens, read with the whole attention, and nothing else: {cut:.3f}")
+
+# %% nbgrader={"grade": false, "grade_id": "real-replace", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from reference_impl.objectives.replaced_token import sample
+
+
+def held_out(text: str) -> list[str]:
+    """Lines of the eleventh hundredth of the text, which no model here was trained on."""
+    size = -(-len(text) // 100)
+    return text[10 * size:11 * size].splitlines()[1:]
+
+
+@torch.no_grad()
+def examined(rows: list[list[int]], seed: int) -> dict[str, Tensor]:
+    """Verses with 15 % blanks, filled by the small BERT's guesses and your `replace`, and a logit for each token: of the ELECTRA that began as a BERT, and of the one that began with nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.tensor(rows)
+    labels = torch.where(torch.rand(ids.shape, generator=generator) < 0.15, ids, -100)
+    chances = torch.rand(ids.shape, generator=generator)
+    logits = small_model("bert_kjv").model(ids.masked_fill(labels != -100, 4))
+    filled, replaced = replace(ids.masked_fill(labels != -100, 4), labels, logits.softmax(2), chances)
+    theirs = ids.masked_scatter(labels != -100, sample(logits[labels != -100], chances[labels != -100]))
+    return {"ids": ids, "labels": labels, "filled": filled, "replaced": replaced, "theirs": theirs, "suspicion": small_model("electra_kjv_stages").model(filled),
+            "untaught": small_model("electra_kjv").model(filled)}
+
+
+def found_by(scores: Float[Tensor, "N"], replaced: Bool[Tensor, "N"]) -> float:
+    """How often a replaced token has a higher score than one that was not: .5 is chance (the area under the ROC curve)."""
+    high, low = scores[replaced], scores[~replaced]
+    return ((high[:, None] > low).float().mean() + 0.5 * (high[:, None] == low).float().mean()).item()
+
+# %% nbgrader={"grade": false, "grade_id": "real-replace-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(replace, needs=["kjv"]):
+    tokenizer = small_model("bert_kjv").tokenizer
+    tokens = [id for verse in held_out(load("kjv")) for id in tokenizer.encode(verse, add_specials=False, specials_in_text=False).ids]
+    exam = examined([tokens[start:start + 32] for start in range(0, len(tokens) - 31, 32)], 7)
+    blank, replaced = exam["labels"] != -100, exam["replaced"]
+    print(f"{len(exam['ids'])} rows of 32 tokens; {(exam['filled'] == exam['theirs']).float().mean():.4f} of the tokens are those that the course's own sampling gives")
+    print(f"blank {blank.float().mean():.3f} of all tokens, replaced {replaced.float().mean():.3f}: {1 - replaced.sum() / blank.sum():.0%} of the guesses were right")
+    rare = -torch.bincount(exam["filled"].flatten(), minlength=2000).float()[exam["filled"]]
+    print(f"a replaced token is more suspicious than another: chance 0.5, by rarity alone {found_by(rare.flatten(), replaced.flatten()):.3f}, "
+          f"an ELECTRA that began with nothing {found_by(exam['untaught'].flatten(), replaced.flatten()):.3f}, one that began as a BERT {found_by(exam['suspicion'].flatten(), replaced.flatten()):.3f}")
+    words = [tokenizer.vocabulary.token(id) for id in exam["filled"][0].tolist()]
+    print(" ".join(f"{word}[{suspect.sigmoid():.2f}{' replaced' if was else ''}]" if suspect > -1 or was else word for word, suspect, was in zip(words, exam["suspicion"][0], replaced[0])))
+
+# %% nbgrader={"grade": false, "grade_id": "real-teach", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from reference_impl.models.bert import BertForMaskedLM
+from reference_impl.objectives.masked_lm import Masking, chosen_terms
+
+
+def one_block() -> BertForMaskedLM:
+    """A BERT of one block, which starts with the teacher's embeddings, first block and head."""
+    import dataclasses
+
+    teacher = small_model("bert_kjv").model
+    student = BertForMaskedLM(dataclasses.replace(teacher.config, num_layers=1))
+    student.load_state_dict({name: tensor for name, tensor in teacher.state_dict().items() if name in student.state_dict()})
+    return student
+
+
+def batch_of(tokens: Int[Tensor, "N"], seed: int, rows: int = 32) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+    """Rows of 32 tokens from drawn places, masked as BERT's are: ids and labels."""
+    generator = torch.Generator().manual_seed(seed)
+    starts = torch.randint(len(tokens) - 32, (rows,), generator=generator)
+    return Masking(4, 2000, range(5)).mask_tokens(tokens[starts[:, None] + torch.arange(32)], generator)
+
+
+@torch.no_grad()
+def nats_at_blanks(model, held: Int[Tensor, "N"]) -> float:
+    """What a blank of text that was not trained on costs."""
+    ids, labels = batch_of(held, 999, 400)
+    return chosen_terms(model(ids), labels).mean.item()
+
+
+def taught(tokens: Int[Tensor, "N"], held: Int[Tensor, "N"], steps: int) -> dict[str, float]:
+    """Nats a blank of the teacher, of the student before, and of two that saw the same blanks: from your `soft_loss`, and from the answers."""
+    teacher, before, yours, labelled = small_model("bert_kjv").model, one_block(), one_block(), one_block()
+    optimizers = [torch.optim.AdamW(model.parameters(), lr=1e-3) for model in (yours, labelled)]
+    for step in range(steps):
+        ids, labels = batch_of(tokens, step)
+        asked = labels != -100
+        with torch.no_grad():
+            soft = teacher(ids)[asked]
+        for loss, optimizer in zip((soft_loss(yours(ids)[asked], soft, 2.0), chosen_terms(labelled(ids), labels).mean), optimizers):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return {name: nats_at_blanks(model, held) for name, model in {"the teacher, two blocks": teacher, "one block, before": before, "taught by your soft_loss": yours,
+                                                                      "trained on the answers": labelled}.items()}
+
+# %% nbgrader={"grade": false, "grade_id": "real-teach-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(soft_loss, needs=["kjv"]):
+    tokenizer = small_model("bert_kjv").tokenizer
+    lines = load("kjv").splitlines()
+    def as_ids(part: list[str]) -> Int[Tensor, "N"]:
+        """The verses as one row of tokens."""
+        return torch.tensor([id for line in part for id in tokenizer.encode(line, add_specials=False, specials_in_text=False).ids])
+    started = time.perf_counter()
+    found = taught(as_ids(lines[:3000]), as_ids(held_out(load("kjv"))), 150)
+    print(f"150 steps of two students in {time.perf_counter() - started:.0f} s; nats a blank on text that none of them was trained on")
+    for name, nats in found.items():
+        print(f"{nats:.3f}  {name}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# With a side of 511 every token sees every other, and the vector is the one of the whole attention to the last digits. A narrower window changes it, since MiniLM never learned to work with one; one global token brings part of it back, because it carries news across the text in two steps. A Longformer is trained on with its windows, which is not done here.
+# The suspicion is that of small models that were trained for a few minutes, on other guesses than these. What it is worth says the comparison with rarity, which needs no model at all. The guesses of a finished BERT are hard to tell from the truth: that is what the chapter's page found, too.
+# The last two lines say whether the teacher's whole answer taught more than the right word alone, for this text, this size and this number of steps. Mind that this teacher is small itself: what it does not know, no student learns from it, and the right words know everything.
