@@ -56,6 +56,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "tuned-runs": {"groups", "every", "levels", "start"},
     "suspicion": {"model", "examples", "tries"},
     "ranked-texts": {"sets"},
+    "tags-by-hand": {"kinds", "sentences"},
+    "span-sums": {"questions", "longest"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

@@ -194,3 +194,11 @@ DATA["ranked-texts"] = {"sets": [
          "ndcg": {"mean": 0.6, "cls": 0.39}, "rank": {"mean": 1, "cls": 2}}]},
     {**RANKED, "key": "near", "label": "near a text", "ask": "Text", "methods": [{"key": "mean", "label": "mean", "ndcg": None}],
      "queries": [{"text": "shore", "right": [], "first": {"mean": [[1, 0.3], [2, 0.1]]}, "ndcg": {}, "rank": {}}]}]}
+DATA["tags-by-hand"] = {"kinds": ["PER", "ORG"], "sentences": [
+    {"label": "one", "words": ["anna", "weber", "asked", "hall", "bank"], "true": ["B-PER", "I-PER", "O", "B-ORG", "I-ORG"],
+     "said": [{"label": "start", "tags": ["B-PER", "O", "O", "B-ORG", "I-ORG"]}, {"label": "all O", "tags": ["O"] * 5}]},
+    {"label": "two", "words": ["it", "rains"], "true": ["O", "O"], "said": [{"label": "start", "tags": ["O", "I-ORG"]}]}]}
+DATA["span-sums"] = {"longest": 15, "questions": [
+    {"label": "by hand", "question": "", "tokens": list("abcde"), "inside": [True] * 5, "start": [1, 2, 6, 3, 1], "end": [0, 5, 1, 4, 2], "answer": ""},
+    {"label": "asked", "question": "who [SEP] the bank lend ##s", "tokens": ["who", "[SEP]", "the", "bank", "lend", "##s"], "inside": [False, False, True, True, True, True],
+     "start": [9.5, 0.25, 3.5, 2, 1, -4.5], "end": [8, 0.5, -1.5, 4.5, -2, 3], "answer": "the bank"}]}

@@ -17,7 +17,9 @@ from course.book.page_models import write_scripts
 from reference_impl.corpora.small_models import small_model
 from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.rotary import Tables, rotate
+from reference_impl.measure.answers import best_spans
 from reference_impl.measure.flops import block_flops, block_parameters
+from reference_impl.measure.spans import entities, entity_scores
 from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from reference_impl.objectives.distillation import soft_terms
 from reference_impl.objectives.masked_lm import Masking
@@ -134,6 +136,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("tuned-runs", "button:has-text('Step')", "Enter"), ("tuned-runs", "input:checked", "ArrowRight"),
     ("suspicion", "input:checked", "ArrowRight"),
     ("ranked-texts", "button:has-text('Next')", "Enter"), ("ranked-texts", "select", "ArrowDown"), ("ranked-texts", "input:checked >> nth=1", "ArrowRight"),
+    ("span-sums", "input[type=range]", "Home"), ("span-sums", "select", "ArrowDown"), ("span-sums", "input:checked >> nth=0", "ArrowRight"),
+    ("tags-by-hand", "button.w2s-token >> nth=1", "Enter"), ("tags-by-hand", "input:checked >> nth=0", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -797,3 +801,45 @@ def test_a_query_is_ranked_by_each_method_and_the_first_right_answer_is_named(sh
     page.locator("input[value=near]").check(force=True)  # it has one method and no judged answers
     assert (stage.get_attribute("data-method"), stage.get_attribute("data-rank")) == ("mean", "")
     assert "lender, at 0.30" in said(page)
+
+
+def test_clicked_tags_are_scored_as_the_reference_scores_them(show):
+    page, sentence = show("tags-by-hand"), DATA["tags-by-hand"]["sentences"][0]
+    stage = page.locator(".w2s-stage")
+    def agrees():
+        tags = stage.get_attribute("data-tags").split()
+        found = entity_scores([tags], [sentence["true"]])
+        shown = [float(stage.get_attribute(f"data-{name}")) for name in ("accuracy", "f1")]
+        assert shown == pytest.approx([found.tag_accuracy, found.overall.f1], abs=1e-4)
+        assert stage.get_attribute("data-said") == ",".join(f"{kind} {start} {end}" for kind, start, end in entities(tags))
+        return tags
+    assert agrees() == sentence["said"][0]["tags"]
+    word = stage.locator("button.w2s-token")
+    for place, kind, tag in ((1, "PER", "B-PER"), (1, "PER", "I-PER"), (2, "ORG", "B-ORG"), (2, "ORG", "I-ORG"), (3, "ORG", "I-ORG"), (3, "PER", "B-PER"), (2, "ORG", "O")):
+        page.locator(f"input[value={kind}]").check(force=True)
+        word.nth(place).click()
+        assert agrees()[place] == tag
+    page.get_by_role("button", name="all O").click()
+    assert set(agrees()) == {"O"}
+    page.locator("input[value=on]").check(force=True)
+    assert "(B-PER)" in word.nth(0).inner_text()
+    page.locator("input[value=two]").check(force=True)
+    assert (stage.get_attribute("data-accuracy"), stage.get_attribute("data-f1")) == ("0.5000", "0.0000") and "Named and wrong: ORG rains" in said(page)
+
+
+def test_the_best_span_is_the_references_under_each_rule(show):
+    page = show("span-sums")
+    stage = page.locator(".w2s-stage")
+    for question in DATA["span-sums"]["questions"]:
+        page.locator("select").select_option(question["label"])
+        start, end = torch.tensor(question["start"]).float(), torch.tensor(question["end"]).float()
+        assert stage.get_attribute("data-apart") == f"{int(start.argmax())},{int(end.argmax())}"
+        for only, inside in (("all", None), ("text", torch.tensor(question["inside"]))):
+            page.locator(f"input[value={only}]").check(force=True)
+            for longest in (1, 2, 30):
+                page.get_by_label("Longest").fill(str(longest))
+                assert stage.get_attribute("data-best") == "{0.start},{0.end}".format(best_spans(start, end, inside, longest)[0])
+    assert "the bank. Right: the bank" in said(page)  # pieces are put together: lends, too
+    page.locator("input[value=no]").check(force=True)
+    page.locator("select").select_option("by hand")
+    assert stage.get_attribute("data-best") == "2,1" and "the end comes before the start" in said(page)
