@@ -19,7 +19,6 @@ EQUIVALENT = {
         "3  =>  2": ANY_WORDS,
         "(other[row, place] + 1) % VOCAB  =>  (other[row, place] + 1) // VOCAB": ANY_WORDS,
         "other[row, place] + 1  =>  other[row, place] - 1": ANY_WORDS,
-        "other[row, place] + 1  =>  1": ANY_WORDS,
         "1  =>  2": ANY_WORDS,
         "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)":
             "the relative part of the tolerance is taken of nearly the same number",

@@ -93,6 +93,8 @@ def test_special_tokens_are_neither_chosen_nor_counted(student, rng):
     first = torch.where(special, parts[2] / 10, parts[2] / 2 + 0.5)      # every special token has a smaller number than any other
     for order in (parts[2], first):
         ask_labels(student, f"{rule} A row may have 40 free tokens, 20, or none.", (parts[0], special, order, *parts[3:]))
+    for case in one_changed(drawn(rng, 3, 40, 20), drawn(rng, 3, 40, 20)):
+        ask_labels(student, rule, case)
     ask_labels(student, "A row of nothing but special tokens has no label.", drawn(rng, 1, 1, 1))
     ask_labels(student, "A row of nothing but special tokens has no label.", drawn(rng, 2, 6, 6))
 
