@@ -153,7 +153,7 @@ for places in (3, 5, 8):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "repair_inference-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. One wrong line: labels, if the model is sure
 #
-# - **What it is for**: a filter that answers "not sure" can hand the text to a person. Code like this runs behind every such filter, and the fault in it shows only when several texts come at once.
+# - **What it is for**: a filter that answers "not sure" can hand the text to a person. Code like this runs behind every such filter, and a fault in it raises no error: the wrong texts pass.
 # - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
 # - **Needs**: softmax, reading code with a pencil.
 # - **Paper**: Devlin et al. (2019), section 4.1, for the softmax over the labels.

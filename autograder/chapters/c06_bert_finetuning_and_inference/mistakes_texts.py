@@ -160,7 +160,26 @@ def _(logits, least):
     return [label if label < 0 else logits.shape[1] - 1 - label for label in found]
 
 
-for _number, _what in {1: "it takes each text's largest logit away", 2: "it makes positive weights of the logits", 4: "it finds each text's largest share and its label",
-                       5: "it compares the largest share with `least`", 6: "it puts -1 where a text is not sure"}.items():
-    mistake(LABELS, f"line-{_number}", replaces="wrong_line", caught_by="line", loses=1, misconception=f"Line {_number} is right: {_what}.")(
-        lambda number=_number: number)
+@mistake(LABELS, "line-1", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 1 is right: it takes each text's largest logit away.")
+def _():
+    return 1
+
+
+@mistake(LABELS, "line-2", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 2 is right: it makes positive weights of the logits.")
+def _():
+    return 2
+
+
+@mistake(LABELS, "line-4", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 4 is right: it finds each text's largest share and its label.")
+def _():
+    return 4
+
+
+@mistake(LABELS, "line-5", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 5 is right: it compares the largest share with `least`.")
+def _():
+    return 5
+
+
+@mistake(LABELS, "line-6", replaces="wrong_line", caught_by="line", loses=1, misconception="Line 6 is right: it puts -1 where a text is not sure.")
+def _():
+    return 6

@@ -4,9 +4,11 @@ import string
 import torch
 from torch import Tensor
 
+from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
 from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
+from autograder.checks.slips import note
 
 best_span = exercise("06.best_span", function="best_span", points=6, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
 
@@ -153,7 +155,10 @@ def ask_squad(student, cause: str, answer: str, truths: list[str]) -> None:
     given = f"{answer!r} and {truths!r}" if len(answer) + len(repr(truths)) < 120 else f"{len(truths)} truths"
     came = expect(student.squad_scores(answer, truths), given=given).unpacks(2)
     for value, right, name in zip(came, scored(answer, truths), ("Your exact match", "Your F1")):
-        expect(value, name, given).close(right, rtol=1e-4, atol=1e-5, cause=cause)
+        if type(value) is bool:
+            note(f"{name} is a bool; a float was asked for. Use float().")
+            value = float(value)
+        ask_number(value, right, cause, name, given)
 
 
 @squad_scores.stage("plain", points=1)
@@ -183,7 +188,7 @@ def test_words_are_shared_as_often_as_both_have_them(student, rng):
 @squad_scores.stage("best", points=1)
 def test_the_best_of_several_truths_counts(student):
     rule = "Each number is the best over the truths, by itself: neither their mean, nor the first one's, nor the last one's."
-    for answer, truths in (("river bank", ["money", "river bank", "lends"]), ("river bank", ["river bank", "money"]), ("river bank", ["money", "river bank"]), ("the bank of bern", ["bern", "bank bern", "aare"]),
+    for answer, truths in (("river bank", ["money", "river bank", "lends"]), ("river bank", ["river bank", "money"]), ("river bank", ["money", "river bank"]), ("river bank", ["bank river", "river bank"]), ("river bank", ["river bank", "bank river"]), ("the bank of bern", ["bern", "bank bern", "aare"]),
                            ("bank", ["bank river", "the bank", "bank bank"]), ("bank", ["river", "money"]), ("river bank bern", ["river", "river bank", "bank"]), ("bank", ["bank"] * 300),
                            ("sat", ["lends"] * 299 + ["we sat"])):
         ask_squad(student, rule, answer, truths)
@@ -195,6 +200,6 @@ def test_the_best_of_several_truths_counts(student):
 @squad_scores.stage("nothing-left", points=1)
 def test_nothing_may_be_left_of_a_text(student):
     rule = "Where nothing is left of a text, both numbers are 1.0 if nothing is left of the other, else 0.0. No truths count as one of which nothing is left."
-    for answer, truths in (("", ["bank"]), ("the", ["bank"]), ("bank", [""]), ("bank", ["the a", "?!"]), ("", [""]), ("The!", ["an"]), ("", []), ("a", []), ("...", []), ("bank", []), ("bank", ["", "bank river"]),
+    for answer, truths in (("", ["bank"]), ("the", ["bank"]), ("bank", [""]), ("bank", ["the a", "?!"]), ("", [""]), ("The!", ["an"]), ("", []), ("a", []), ("...", []), ("bank", []), ("bank", ["", "bank river"]), ("", ["bank", ""]), ("the", ["", "bank"]),
                            (" ", ["bank", "the"]), ("", ["\n"])):
         ask_squad(student, rule, answer, truths)

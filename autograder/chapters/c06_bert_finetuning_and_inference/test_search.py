@@ -1,9 +1,10 @@
 """Checks of chapter 6, parts 5 and 6: nDCG, and the short answer."""
 import math
 
+from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
 from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
-from autograder.checks.protocol import Sample, exercise, expect, short_answer
+from autograder.checks.protocol import Sample, exercise, short_answer
 
 ndcg_at = exercise("06.ndcg_at", function="ndcg_at", points=4, see=f"{BOOK}/search#how-good-is-a-ranking", withhold=OURS | LIBRARIES)
 
@@ -22,7 +23,7 @@ def right_ndcg(ranking: list[str], grades: dict[str, int], k: int) -> float:
 def ask_ndcg(student, cause: str, ranking: list[str], grades: dict[str, int], k: int = 10) -> None:
     """Compare the number."""
     given = f"{len(ranking)} documents, {sum(map(bool, grades.values()))} with a grade above 0, k = {k}"
-    expect(student.ndcg_at(ranking, grades, k), given=given).close(right_ndcg(ranking, grades, k), rtol=1e-4, atol=1e-5, cause=cause)
+    ask_number(student.ndcg_at(ranking, grades, k), right_ndcg(ranking, grades, k), cause, given=given)
 
 
 def names(rng, number: int, below: int = 900) -> list[str]:
@@ -83,7 +84,7 @@ def test_grades_weigh_and_there_may_be_none(student, rng):
         ask_ndcg(student, nothing, ranking, grades, k)
 
 
-short_answer("06.ninety_seven", points=5, see=f"{BOOK}/index", rubric={
+short_answer("06.ninety_seven", points=5, see=f"{BOOK}/entities", rubric={
     "what each counts": (1, "says that the higher number may be the share of words (or tokens) whose tag is right, and that the paper's is the F1 of whole entities, which count only if kind and both "
                             "ends are right (half if only one of the two is said)"),
     "why words are easier": (1, "says that most words are `O` and easily right, so that the share of right tags is high before any name is found"),

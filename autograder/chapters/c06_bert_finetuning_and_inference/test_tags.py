@@ -1,9 +1,10 @@
 """Checks of chapter 6, part 3: labels for pieces of words, entities and their F1."""
+from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_length, ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
 from autograder.checks.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
-align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
 
 
 def aligned(word_ids: list, tags: list[int]) -> list[int]:
@@ -77,7 +78,7 @@ def test_words_may_be_cut_off_or_missing(student, rng):
             ask_align(student, empty, word_ids, tags_for(rng, words))
 
 
-entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+entity_f1 = exercise("06.entity_f1", function="entity_f1", also=["entities"], points=10, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
 Spans = list[tuple[str, int, int]]
 
 
@@ -96,7 +97,9 @@ def spans(tags: list[str]) -> Spans:
 def ask_entities(student, cause: str, tags: list[str]) -> None:
     """Compare the entities of one sentence."""
     given = " ".join(tags) if len(tags) <= 12 else f"{len(tags)} tags"
-    expect(student.entities(tags), "Your list of entities", given).equals(spans(tags), cause=cause)
+    came = expect(student.entities(tags), "Your list of entities", given).is_a(list)
+    ask_length(came, spans(tags), f"There are too many entities, or too few. {cause}", given)
+    expect(came, "Your list of entities", given).equals(spans(tags), cause=cause)
 
 
 def tagged(*runs: tuple[str, int]) -> list[str]:
@@ -173,7 +176,9 @@ def measured(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
 def ask_f1(student, cause: str, said: list[list[str]], true: list[list[str]]) -> None:
     """Compare the three numbers."""
     given = f"{len(said)} sentences, {sum(len(spans(tags)) for tags in said)} entities said, {sum(len(spans(tags)) for tags in true)} true"
-    expect(student.entity_f1(said, true), "Your dictionary", given).close(measured(said, true), rtol=1e-4, atol=1e-5, cause=cause)
+    came = student.entity_f1(said, true)
+    for key, right in measured(said, true).items():
+        ask_number(expect(came, "Your dictionary", given).has(key).value, right, cause, f'Your "{key}"', given)
 
 
 HAND = tagged(("O", 2), ("ORG", 2), ("O", 6), ("PER", 3), ("O", 7))
@@ -204,6 +209,7 @@ def test_all_sentences_are_counted_together(student, rng):
         said = [[tag if keep else "O" for tag, keep in zip(tags, counts(rng, 0, 3, words).tolist())] for tags in true]
         ask_f1(student, rule, said, true)
         ask_f1(student, rule, true, said)
+    ask_f1(student, f"{rule} Few are right here.", [one] + [other] * 30, [one] + [none] * 5 + [["B-ORG"] * 4] * 25)
     first, second = ([one, other, none], [one, none, other]), ([none, other, one], [other, other, none])
     for case in one_changed(first, second):
         ask_f1(student, rule, *case)
@@ -216,3 +222,5 @@ def test_a_share_of_nothing_is_zero(student):
     one, none = tagged(("PER", 1), ("O", 2)), ["O"] * 3
     for said, true in (([none], [one]), ([one], [none]), ([none], [none]), ([], []), ([[]], [[]]), ([[], one], [[], one]), ([none, none], [one, none]), ([["B-PER"]], [["B-LOC"]])):
         ask_f1(student, rule, said, true)
+    keys = set(expect(student.entity_f1([one], [one])).is_a(dict))
+    expect(keys == {"precision", "recall", "f1"}).is_true(cause="The dictionary has the three keys that the statement names, and no other.")

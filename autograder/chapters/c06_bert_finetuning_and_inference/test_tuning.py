@@ -1,6 +1,7 @@
 """Checks of chapter 6, part 2: rates by step and by layer, and Matthews' correlation."""
 import math
 
+from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_length, ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
 from autograder.checks.draws import counts, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
@@ -20,7 +21,10 @@ def rated(step: int, steps: int, warmup: int, peak: float, layers: int, decay: f
 def ask_rates(student, cause: str, *case) -> None:
     """Compare all rates, to four digits each."""
     given = "step {} of {}, warm-up {}, peak {:g}, {} layers, decay {:g}".format(*case)
-    expect(student.rates(*case), "Your list of rates", given).close(rated(*case), rtol=1e-4, atol=0.0, cause=cause)
+    came, right = expect(student.rates(*case), "Your list of rates", given).is_a(list), rated(*case)
+    ask_length(came, right, f"A list of `layers` + 2 rates is asked for. {cause}", given)
+    for value, one in zip(came, right):
+        ask_number(value, one, cause, "Your rate", given, near_zero=0.0)
 
 
 @rates.stage("climb", points=1.5)
@@ -71,7 +75,7 @@ def correlated(tp: int, fp: int, fn: int, tn: int) -> float:
 def ask_matthews(student, cause: str, *case: int) -> None:
     """Compare the correlation."""
     given = "tp {}, fp {}, fn {}, tn {}".format(*case)
-    expect(student.matthews(*case), given=given).close(correlated(*case), rtol=1e-4, atol=1e-5, cause=cause)
+    ask_number(student.matthews(*case), correlated(*case), cause, given=given)
 
 
 @matthews.stage("value", points=1.5)
