@@ -124,6 +124,11 @@ def an_empty_span(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     return written([*turns[:place], (False, tokens[:1]), (True, []), (False, tokens[1:]), *turns[place + 1:]])
 
 
+def empty_at_the_end(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
+    """A sentinel for nothing behind the last token."""
+    return written([*turns, (True, [])])
+
+
 def ended(source_ends: int, target_ends: int, closing: bool = False) -> Callable:
     """Another number of ends, or a closing sentinel."""
     def change(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
@@ -131,6 +136,19 @@ def ended(source_ends: int, target_ends: int, closing: bool = False) -> Callable
         last = [TOP - lost_in(turns)] if closing else []
         return source[:-1] + [END] * source_ends, target[:-1] + last + [END] * target_ends
     return change
+
+
+def padded(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
+    """Both lists have 0, as padding, in the place of their end."""
+    source, target = written(turns)
+    return source[:-1] + [0], target[:-1] + [0]
+
+
+def token_in_front(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
+    """The last token of the first span that has two stands before all sentinels of the target."""
+    source, target = written(turns)
+    place = next((place for place in range(2, len(target) - 1) if target[place - 1] <= LAST and target[place] <= LAST), 1)
+    return source, [target[place], *target[:place], *target[place + 1:]]
 
 
 def without(which: Callable) -> Callable:
@@ -193,10 +211,10 @@ WRONG: dict[str, list[Implementation]] = {
               corrupting(change=named(lambda number, chance: [TOP - 1 - place for place in range(number)])),
               corrupting(change=named(shuffled)), corrupting(change=target_turned),
               corrupting(change=named(lambda number, chance: [TOP - 2 * place for place in range(number)]))],
-    "merging": [corrupting(change=a_sentinel_each), corrupting(change=one_split), corrupting(change=an_empty_span)],
+    "merging": [corrupting(change=a_sentinel_each), corrupting(change=one_split), corrupting(change=an_empty_span), corrupting(one_long, change=empty_at_the_end)],
     "ends": [corrupting(change=ended(0, 1)), corrupting(change=ended(1, 0)), corrupting(change=ended(1, 1, closing=True)), corrupting(change=ended(1, 2)),
-             corrupting(change=ended(2, 1))],
-    "lost": [corrupting(change=without(last_span_cut)), corrupting(change=without(kept_token_lost)), corrupting(change=without(turned_spans)),
+             corrupting(change=ended(2, 1)), corrupting(change=padded)],
+    "lost": [corrupting(change=without(last_span_cut)), corrupting(change=token_in_front), corrupting(change=without(kept_token_lost)), corrupting(change=without(turned_spans)),
              corrupting(change=without(exchanged)), corrupting(lambda length, chance: released(length, chance, 30)),
              corrupting(lambda length, chance: released(length, chance, 10))],
 }
@@ -212,5 +230,5 @@ MISTAKEN: dict[str, Implementation] = {
     "It accepts a first sentinel of `TOP` - 1: it is `TOP`.": WRONG["order"][1],
     "It accepts a target with a closing sentinel: there is none.": WRONG["ends"][2],
     "It accepts a sentinel for each lost token: lost tokens side by side are one span.": WRONG["merging"][0],
-    "It accepts an implementation that loses 30 % of the tokens: 15 % are to be lost.": WRONG["lost"][4],
+    "It accepts an implementation that loses 30 % of the tokens: 15 % are to be lost.": WRONG["lost"][5],
 }
