@@ -58,6 +58,9 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "ranked-texts": {"sets"},
     "tags-by-hand": {"kinds", "sentences"},
     "span-sums": {"questions", "longest"},
+    "sparse-patterns": {"tokens", "windows", "random", "presets"},
+    "span-cuts": {"texts", "share", "span", "seed", "whole"},
+    "spoken-order": {"tokens", "orders"},
 }
 ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
 

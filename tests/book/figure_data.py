@@ -4,10 +4,25 @@ import torch
 from course.book import readings
 from course.book.page_models import page_model, page_vocabulary
 from reference_impl.corpora.small_models import small_model
+from reference_impl.layers.masks import window_mask
 from reference_impl.measure.flops import count_parameters
 from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
+from reference_impl.objectives.permutation import visible
 
 SENTENCES = [["we", "sat", "on", "the", "bank", "of", "the", "river"], ["the", "bank", "lends", "money"]]
+
+
+def _rows(mask: torch.Tensor) -> list[str]:
+    """A mask as rows of ones and zeros."""
+    return ["".join(str(int(seen)) for seen in row) for row in mask.tolist()]
+
+
+def _visible(order: list[int]) -> list[str]:
+    """Who sees whom when places are said in this order, by the objective."""
+    turns = torch.tensor(order).argsort()[None]
+    return _rows(visible(turns, torch.ones_like(turns, dtype=torch.bool))[0])
+
+
 WORDS = list(dict.fromkeys(word for tokens in SENTENCES for word in tokens))
 DATA = {
     "window-counts": {"sentences": SENTENCES, "vocabulary": WORDS, "window": 2},
@@ -178,6 +193,14 @@ DATA |= {
                         "stages": [{"step": step, "nats": nats, "filled": [{"text": text, "fillings": [[word, step / 1000], ["lord", 0.1]]}
                                                                            for text, word in (("the [MASK] said", "king"), ("a [MASK]", "man"))]}
                                    for step, nats in ((0, 6.0), (200, 4.5), (300, 4.0))]},
+    "sparse-patterns": {"tokens": list("abcdefgh"), "windows": [_rows(window_mask(8, before=side, after=side)) for side in range(8)],
+                        "random": [["00000000"] * 8, ["00000000", "00010000", "00001000", "00000010", "01000000", "01000000", "00100000", "00000000"]],
+                        "presets": [{"key": "window", "label": "window", "side": 2, "random": 0, "global": []},
+                                    {"key": "global", "label": "with a", "side": 2, "random": 0, "global": [0]}]},
+    "span-cuts": {"texts": [{"label": "a", "tokens": SENTENCES[0] + SENTENCES[1]}, {"label": "b", "tokens": list("abcdefghijklmnopqrst")}],
+                  "share": 0.15, "span": 3, "seed": 1, "whole": "whole"},
+    "spoken-order": {"tokens": SENTENCES[1], "orders": [{"key": key, "label": key, "order": order, "visible": _visible(order)}
+                                                       for key, order in (("left", [0, 1, 2, 3]), ("mixed", [2, 0, 3, 1]))]},
 }
 DATA["asked-again"] = {"texts": [{"label": "one", "tokens": list("abcdefghijklmnopqrst")}, {"label": "two", "tokens": list("abc")}], "share": 0.15, "copies": 3, "most": 8}
 DATA["soft-targets"] = {"examples": [

@@ -138,6 +138,11 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     ("ranked-texts", "button:has-text('Next')", "Enter"), ("ranked-texts", "select", "ArrowDown"), ("ranked-texts", "input:checked >> nth=1", "ArrowRight"),
     ("span-sums", "input[type=range]", "Home"), ("span-sums", "select", "ArrowDown"), ("span-sums", "input:checked >> nth=0", "ArrowRight"),
     ("tags-by-hand", "button.w2s-token >> nth=1", "Enter"), ("tags-by-hand", "input:checked >> nth=0", "ArrowRight"),
+    ("sparse-patterns", "button.w2s-token >> nth=3", "Enter"), ("sparse-patterns", "input[type=range] >> nth=0", "ArrowRight"),
+    ("sparse-patterns", "input:checked", "ArrowRight"), ("span-cuts", "button:has-text('Draw')", "Enter"),
+    ("span-cuts", "input[type=range] >> nth=0", "End"), ("span-cuts", "input:checked", "ArrowRight"),
+    ("spoken-order", "button:has-text('Step')", "Enter"), ("spoken-order", "button:has-text('later')", "Enter"),
+    ("spoken-order", "input:checked", "ArrowRight"),
 ])
 def test_a_key_changes_the_figure_and_what_is_said(show, name, control, key):
     page = show(name)
@@ -843,3 +848,40 @@ def test_the_best_span_is_the_references_under_each_rule(show):
     page.locator("input[value=no]").check(force=True)
     page.locator("select").select_option("by hand")
     assert stage.get_attribute("data-best") == "2,1" and "the end comes before the start" in said(page)
+def test_a_pattern_has_the_pairs_of_the_masks_and_needs_the_layers_that_products_of_them_say(show):
+    from reference_impl.layers.masks import window_mask
+    page, stage = show("sparse-patterns"), lambda key: page.locator(".w2s-stage").get_attribute(f"data-{key}")
+    page.locator("button.w2s-token").nth(3).click()
+    is_global = torch.arange(8) == 3
+    mask = window_mask(8, before=2, after=2) | is_global | is_global[:, None]
+    reach, needed = mask, 1
+    while not reach.all():
+        reach, needed = (reach.float() @ mask.float()) > 0, needed + 1
+    assert (int(stage("pairs")), int(stage("all"))) == (int(mask.sum()), needed)
+    page.get_by_role("slider", name="layers").fill("2")
+    assert int(stage("met")) == int(((mask.float() @ mask.float()) > 0).sum())
+
+
+@pytest.mark.parametrize("share, span", [(15, 3), (50, 1), (90, 2), (5, 10), (35, 4)])
+def test_spans_are_counted_as_the_objective_counts_them(show, share, span):
+    from reference_impl.objectives.span_corruption import SpanCorruption
+    page = show("span-cuts")
+    page.locator("label", has_text="b").last.click()
+    page.get_by_role("slider", name="lost").fill(str(share))
+    page.get_by_role("slider", name="mean span").fill(str(span))
+    stage = page.locator(".w2s-stage")
+    shown = tuple(int(stage.get_attribute(f"data-{key}")) for key in ("lost", "spans", "source", "target"))
+    spans = SpanCorruption(vocab_size=200, end_id=1, share=share / 100, mean_span=float(span))
+    assert shown == (*spans.counts(20), *spans.lengths(20))
+    assert sum(json.loads(stage.get_attribute("data-gone"))) == shown[0]
+
+
+def test_the_mask_of_an_order_is_the_objectives(show):
+    page = show("spoken-order")
+    for label in ("left", "mixed"):
+        page.locator("label", has_text=label).click()
+        assert page.locator(".w2s-stage").get_attribute("data-same") == "true"
+    page.get_by_role("button", name="Say it later").click()
+    assert json.loads(page.locator(".w2s-stage").get_attribute("data-order")) == [0, 2, 3, 1]
+    page.get_by_role("button", name="Count over 100 orders").click()
+    assert "100 orders" in said(page)
