@@ -33,12 +33,11 @@ window.w2s.register("tags-by-hand", function (stage, data, tools) {
       ...(truth && tags[i] !== sentence.true[i] ? [` (${sentence.true[i]})`] : [])].join(""), () => turn(i),
       { class: `w2s-token${tags[i] === "O" ? "" : " is-near"}${truth && tags[i] !== sentence.true[i] ? " is-centre" : ""}` })));
     const f1 = share(2 * right.length, said.length + wanted.length);
-    bars.show([["tags right", same / tags.length, "grey", `${same} of ${tags.length}`], ["precision", share(right.length, said.length), "blue", `${right.length} of ${said.length}`],
-      ["recall", share(right.length, wanted.length), "blue", `${right.length} of ${wanted.length}`], ["entity F1", f1, "orange", ""]]
-      .map(([label, value, hue, note]) => ({ label, value, hue, note })), { most: 1 });
+    bars.show([["tags right", same / tags.length, "grey"], ["precision", share(right.length, said.length), "blue"],
+      ["recall", share(right.length, wanted.length), "blue"], ["entity F1", f1, "orange"]].map(([label, value, hue]) => ({ label, value, hue })), { most: 1 });
     Object.assign(stage.dataset, { at, tags: tags.join(" "), accuracy: (same / tags.length).toFixed(4), f1: f1.toFixed(4), said: said.join(",") });
     const list = (some) => some.map(named).join("; ") || "none";
-    tools.say(`Found: ${list(right)}. Named and wrong: ${list(said.filter((key) => !wanted.includes(key)))}. `
+    tools.say(`${same} of ${tags.length} tags are right. Found: ${list(right)}. Named and wrong: ${list(said.filter((key) => !wanted.includes(key)))}. `
       + `Missed: ${list(wanted.filter((key) => !said.includes(key)))}.`);
   }
   function turn(i) {
