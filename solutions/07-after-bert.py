@@ -668,7 +668,7 @@ for name, step in (("as it should be", 1), ("counted upwards", -1)):
 # - **What it is for**: XLNet says the tokens of a text one after the other, but in an order that is drawn anew. The text itself is never shuffled: all that the order changes is this table.
 # - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
 # - **Needs**: chapter 4's masks, `argsort`.
-# - **Paper**: Yang et al. (2019), section 2.2 and figure 4.
+# - **Paper**: Yang et al. (2019), section 2.2.
 #
 # **The idea.** `order` says which place is said when: `order[0]` is the place that is said first, `order[1]` the one that is said second, and so on. A place may look at those that were said **before** it, wherever they stand in the text, and never at itself: its own token is what it is asked for. Return a bool table in which row $i$, column $j$ is True where place $i$ sees place $j$.
 #
@@ -825,7 +825,7 @@ def window_attention(q: Float[Tensor, "H T D"], k: Float[Tensor, "H T D"], v: Fl
 check(window_attention)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The same text in a window of 32 to each side, by your function, and by all scores under a mask. The numbers agree. The second column is what each has to keep for its scores alone.
+# The same text in a window of 32 to each side, by your function, and by all scores under a mask. The numbers agree. How many pairs are seen, of all, stands in front; the times are those of your machine.
 
 # %% nbgrader={"grade": false, "grade_id": "look-window_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
