@@ -7,7 +7,7 @@ from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"
 
-corrupt = exercise("07.corrupt", function="corrupt", points=7, see=f"{BOOK}/exercises", withhold=OURS | LIBRARIES)
+corrupt = exercise("07.corrupt", function="corrupt", points=7, see=f"{BOOK}/spans#by-hand-spans", withhold=OURS | LIBRARIES)
 
 
 def cut(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[int], list[int]]:
@@ -112,7 +112,7 @@ def test_all_none_and_any_ids(student, rng):
             ask_cut(student, both, text(rng, number), (torch.rand(number, generator=rng) < share).tolist(), whole(rng, 500, 40_000))
 
 
-who_sees = exercise("07.who_sees", function="who_sees", points=4, see=f"{BOOK}/exercises", withhold=OURS | LIBRARIES)
+who_sees = exercise("07.who_sees", function="who_sees", points=4, see=f"{BOOK}/spans#by-hand-an-order", withhold=OURS | LIBRARIES)
 
 
 def said_before(order: torch.Tensor) -> torch.Tensor:

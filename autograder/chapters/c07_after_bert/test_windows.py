@@ -10,7 +10,7 @@ BOOK = "07-after-bert"
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 HIDDEN = dict.fromkeys(("torch.nn.functional.scaled_dot_product_attention", "torch.nn.attention.flex_attention", "torch.nn.MultiheadAttention",
                         "torch.nn.functional.multi_head_attention_forward"), "it hides which scores are made, and that is what this exercise is about")
-window_attention = exercise("07.window_attention", function="window_attention", points=9, see=f"{BOOK}/exercises", withhold=OURS | LIBRARIES | HIDDEN)
+window_attention = exercise("07.window_attention", function="window_attention", points=9, see=f"{BOOK}/long#a-mask-saves-nothing", withhold=OURS | LIBRARIES | HIDDEN)
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor, side: int, is_global: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from autograder.checks.protocol import Sample, exercise, expect_catches, short_a
 
 BOOK = "07-after-bert"
 
-writing_a_test = exercise("07.test_corrupt", function="test_corrupt", points=5, kind="write-test", see=f"{BOOK}/exercises", withhold=OURS | LIBRARIES)
+writing_a_test = exercise("07.test_corrupt", function="test_corrupt", points=5, kind="write-test", see=f"{BOOK}/spans#what-goes-wrong", withhold=OURS | LIBRARIES)
 
 
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
