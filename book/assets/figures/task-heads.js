@@ -13,8 +13,8 @@ window.w2s.register("task-heads", function (stage, data, tools) {
   let task = data.tasks[0], chosen = 0, width = 560;
 
   function draw() {
-    const { tokens, vectors, heads } = task, many = vectors[0].length, left = 66, wide = Math.min(150, width * 0.27);
-    const cell = wide / many, far = width - Math.min(190, width * 0.37), bottom = top + tokens.length * tall;
+    const { tokens, vectors, heads } = task, many = vectors[0].length, left = 66, wide = Math.min(150, width * 0.25);
+    const cell = wide / many, far = width - Math.min(190, width * 0.42), bottom = top + tokens.length * tall;
     const middle = (row) => top + row * tall + tall / 2, read = new Set(heads.flatMap((head) => head.rows));
     const high = heads.length > 2 ? tall - 4 : 46, mean = (rows) => rows.reduce((sum, row) => sum + middle(row), 0) / rows.length;
     const spots = heads.map((head, n) => heads.length === 2 ? top + (bottom - top) * (n ? 0.68 : 0.32) : mean(head.rows));

@@ -25,7 +25,7 @@ window.w2s.register("tuned-runs", function (stage, data, tools) {
       { points: [[0, Math.LN2], [end, Math.LN2]], hue: "orange", line: "dashed" },
       ...loss.map((line, seed) => ({ points: line.map((value, n) => [(n + 0.5) * data.every, Math.min(value, most)]), hue: HUES[seed % HUES.length] }))] });
     bars.show([...accuracy.map((value, seed) => ({ label: `seed ${seed}`, value, hue: HUES[seed % HUES.length] })),
-      ...data.levels.map((level) => ({ label: level.label, value: level.mean, hue: "orange", note: level.half ? `± ${(100 * level.half).toFixed(1)}` : "" }))], { most: 1 });
+      ...data.levels.map((level) => ({ label: level.label, value: level.mean, hue: "orange" }))], { most: 1 });
     picture.name(`The loss of ${seeds} seeds with ${group.label} ${label}.`);
     const last = mean(loss.map((line) => line[line.length - 1]));
     tools.say(`${group.label} ${label}: ${percent(mean(accuracy))} of the held-out texts on average, between ${percent(Math.min(...accuracy))} and `

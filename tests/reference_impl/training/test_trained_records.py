@@ -49,6 +49,15 @@ def test_a_fine_tuned_encoder_is_above_its_frozen_vectors_and_naive_bayes():
     assert found["fine-tuned"] > max(found["frozen vectors"], found["naive Bayes"], 0.777, 0.772)
 
 
+def test_all_layers_are_above_the_head_alone_in_each_draw_and_random_weights_are_near_chance():
+    found = record("finetuning")
+    tuned, untrained = found["runs"]["all layers"], found["untrained"]
+    assert set(tuned) == set(untrained) == {str(seed) for seed in found["seed"]} and len(tuned) >= 5
+    assert all(run["accuracy"] > untrained[seed]["head alone"] for seed, run in tuned.items())
+    assert abs(found["accuracy"]["random weights"]["mean"] - 0.5) < 0.06
+    assert all(len({run["steps"] for run in way.values()}) == 1 for way in found["runs"].values())
+
+
 def test_spelling_is_read_better_than_by_the_tables_of_letters():
     found = record("spelling")["held_out"]
     assert found["model"]["exact"] > max(row["exact"] for name, row in found.items() if name != "model")
