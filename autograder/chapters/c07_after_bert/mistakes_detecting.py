@@ -78,6 +78,11 @@ def _(ids, labels, probs, chances):
     return filled, ~replaced
 
 
+@mistake(REPLACE, "label-0-is-no-blank", caught_by="lucky", loses=3, misconception="You take label 0 for no blank. Only -100 means that there is none.")
+def _(ids, labels, probs, chances):
+    return _filled(ids, torch.where(labels > 0, labels, -100), _guesses(probs, chances))
+
+
 @mistake(REPLACE, "equal-is-enough", caught_by="borders", loses=1, misconception="You stop where the sum is equal to the chance. It has to be greater.")
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, _guesses(probs, chances, equal=False))

@@ -19,7 +19,7 @@ def filled_in(ids, labels, probs, chances) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def blanked(rng, rows: int, places: int, entries: int, blanks: float = 0.5, above: float | None = None) -> tuple:
-    """The four arguments: so large a share of blanks, one at least; labels that are often the guess; chances in the middle between two sums, or so much above the lower one."""
+    """The four arguments: so large a share of blanks, one at least; labels that are often the guess, and never 0; chances in the middle between two sums, or so much above the lower one."""
     parts = counts(rng, 0, 9, rows, places, entries).float() * (torch.rand(rows, places, entries, generator=rng) < 0.7)
     parts[..., whole(rng, 0, entries - 1)] += 1.0
     probs = parts / parts.sum(2, keepdim=True)
@@ -29,7 +29,7 @@ def blanked(rng, rows: int, places: int, entries: int, blanks: float = 0.5, abov
     below = (sums.gather(2, guess) - (own / 2 if above is None else own - above))[..., 0]
     blank = torch.rand(rows, places, generator=rng) < blanks
     blank[whole(rng, 0, rows - 1), whole(rng, 0, places - 1)] = True
-    truth = torch.where(torch.rand(rows, places, generator=rng) < 0.4, guess[..., 0], counts(rng, 0, entries - 1, rows, places))
+    truth = torch.where(torch.rand(rows, places, generator=rng) < 0.4, guess[..., 0], counts(rng, 0, entries - 1, rows, places)).clamp(min=min(1, entries - 1))
     return counts(rng, 0, 400, rows, places), torch.where(blank, truth, -100), probs, below.float()
 
 
