@@ -10,7 +10,7 @@ from autograder.checks.draws import counts, look_alikes, normal, one_changed, wh
 from autograder.checks.protocol import exercise, expect
 from autograder.checks.slips import note
 
-best_span = exercise("06.best_span", function="best_span", points=6, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+best_span = exercise("06.best_span", function="best_span", points=6, see=f"{BOOK}/answers", withhold=OURS | LIBRARIES)
 
 
 def best(start: Tensor, end: Tensor, allowed: Tensor, max_tokens: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ def test_of_equal_spans_the_first_counts(student, rng):
     ask_span(student, rule, torch.tensor([4.0, 5.0, 0.0]), torch.tensor([4.0, 3.0, 3.0]))
 
 
-squad_scores = exercise("06.squad_scores", function="squad_scores", points=4, see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+squad_scores = exercise("06.squad_scores", function="squad_scores", points=4, see=f"{BOOK}/answers", withhold=OURS | LIBRARIES)
 
 
 def plain(text: str) -> list[str]:

@@ -83,7 +83,7 @@ def test_a_row_of_padding_is_zeros(student, rng):
         ask_pool(student, rule, x.flip(0), mask.flip(0))
 
 
-repair_inference = exercise("06.repair_inference", function="sure_labels", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+repair_inference = exercise("06.repair_inference", function="sure_labels", also=["wrong_line"], points=4, kind="find-line", see=f"{BOOK}/finetuning", withhold=OURS | LIBRARIES)
 
 
 @repair_inference.stage("line", points=1)

@@ -6,7 +6,7 @@ from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BO
 from autograder.checks.draws import counts, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-rates = exercise("06.rates", function="rates", points=5, kind="predict", see=f"{BOOK}/index", withhold=OURS | LIBRARIES)
+rates = exercise("06.rates", function="rates", points=5, kind="predict", see=f"{BOOK}/finetuning", withhold=OURS | LIBRARIES)
 
 
 def rated(step: int, steps: int, warmup: int, peak: float, layers: int, decay: float) -> list[float]:
