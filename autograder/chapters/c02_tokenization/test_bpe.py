@@ -253,6 +253,7 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
     ask_split(student, "abc", [("b", "c"), ("a", "b"), ("ab", "c")],
               "Only a pair that is in the list itself is joined: a and bc are not, although ab and c would give the same text.",
               ["a", "bc"])
+    ask_split(student, "ab.b", [(".", "b"), ("x", "y")], f"{rule} A dot is a dot, and stands for no other character.", ["a", "b", ".b"])
     letters = "".join(map(chr, range(0x4E00, 0x4E00 + 150)))
     ask_split(student, letters, [(letters[:place], letters[place]) for place in range(1, 150)], f"{rule} There are as many rounds as it takes.",
               [letters])

@@ -65,6 +65,8 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), rule)
     for second in (5, 6):
         ask_input(student, [4], [second], 5, ("ids",), rule)
+    came = expect(student.fill_pair([4], [5], 6)).is_a(dict)
+    expect(sorted(map(str, came))).equals(["ids", "mask", "segments"], cause="The dictionary has the three lists that the statement names, and nothing else.")
     for a, b in ((0, 2), (3, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("ids",), "A text may be empty; both [SEP] stand there all the same.")
     ask_input(student, [2**31, 5], [2**40], 6, ("ids",), "A token may be any whole number from 0 on, however large.")

@@ -125,7 +125,8 @@ def test_of_equals_the_longest_last_piece_wins(student):
 
 @best_cut.stage("long", points=1)
 def test_long_words_are_cut_in_good_time(student, rng):
-    ask_cut(student, "ab", {"a": -1e10, "b": -1.0}, ["a", "b"], "A logarithm may be very low: no number stands for a cut that is not there.")
+    for word in ("ab", "a" * 200):
+        ask_cut(student, word, {"a": -1e10, "b": -1.0}, list(word), "A logarithm may be very low: no number stands for a cut that is not there.")
     rule = ("Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: remember the best cut "
             "of each beginning, and add logarithms.")
     for long, short in ((150, 50), (180, 20), (101, 99)):
@@ -174,6 +175,8 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
     rule = ("Every cut takes part with its probability divided by the sum over all cuts: neither the best cut alone, nor all alike, "
             "nor without the division.")
     ask_counts(student, "banks", logs(BANKS), rule)
+    for rare in (-9.0, -12.0):
+        ask_counts(student, "ab", {"a": 0.0, "ab": rare, "b": 0.0}, f"{rule} A rare cut counts too: nothing is left out for being small.")
     for first in (0.1, 0.4):
         ask_counts(student, "ab", logs({"ab": 0.3, "b": 0.2, "a": first}), f"{rule} The logarithms decide, and are others in each call.")
     ask_counts(student, "a" * 20 + "b", {"a" * 20: -1.0, "b": -2.0, "a" * 20 + "b": -3.0}, f"{rule} A piece may be as long as the word.")
@@ -226,6 +229,10 @@ def test_long_words_need_logarithms(student, rng):
     ask_counts(student, "ab" * 100, {"a": -60.0, "b": -70.0}, f"{rule} A sum of logarithms may be as low as it likes: no number stands "
                "for a cut that is not there.", torch.tensor([100.0, 100.0]))
     ask_counts(student, "ab" * 100, {"a": -1e4, "b": -1e4}, f"{rule} A logarithm may be very low.", torch.full((2,), 100.0))
+    ask_counts(student, "a" * 200, {"a": -9999.9}, f"{rule} Sums as low as these have no digits left in float32.", torch.tensor([200.0]))
+    share = 1 / (1 + math.exp(-0.5))
+    ask_counts(student, "ab", {"ab": -9999.5, "a": -5000.0, "b": -5000.0}, f"{rule} A logarithm may be very low, and is a number like another.",
+               torch.tensor([share, 1 - share, 1 - share]))
     times = whole(rng, 25, 30)
     log_prob = {"ab": -14.0, "a": -9.0, "b": -6.0, "ba": -13.0, "c": -8.0}      # no piece reaches over the c
     ask_counts(student, "abac" * times, log_prob, rule, times * counted("abac", log_prob))

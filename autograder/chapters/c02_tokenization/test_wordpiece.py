@@ -76,6 +76,10 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     ask_word(student, "kings", vocabulary, ["[UNK]"], "A marked piece does not fit at the beginning of a word.")
     ask_word(student, "bankban", vocabulary, ["[UNK]"], "A piece without a mark does not fit inside a word.")
     ask_word(student, "ab", ["a", "###b"], ["[UNK]"], "Behind the first two signs begins the text of a piece: ###b goes on with #b.")
+    for known, right in ((["a", "#b"], ["[UNK]"]), (["a#b", "a"], ["[UNK]"])):
+        ask_word(student, "ab", known, right, "Two signs # are the mark, in front; a single one, or one inside, is a character of the piece.")
+    ask_word(student, "a#b", ["a", "a#b"], ["a#b"], "A # inside a word is a character like any other.")
+    ask_word(student, "a b", ["a", "b", "## ", "##b"], ["a", "## ", "##b"], "A space is a character like any other.")
     ask_word(student, "axb", ["a.b", "ax+b", "[a]xb"], ["[UNK]"], "A piece is looked up as it is written: a dot or a plus in it is that sign.")
     ask_word(student, "bank", [], ["[UNK]"], "With an empty vocabulary every word is unknown.")
     ask_word(student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown.")
@@ -207,6 +211,7 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     for count in (3_000, 30_000, 300_000):
         ask_first(student, ["ab", "cd"], [count, count - 1], "Only equal scores are a tie. Nearly equal ones are not: the larger wins, "
                                                              "however little larger it is.", {"cd": 1 / (count - 1)})
+    ask_first(student, ["ab", "cd"], [4_700_010_000, 4_700_000_000], "Scores may be very small, and differ by a millionth of themselves.", {"cd": 1 / 4_700_000_000})
     ask_first(student, ["a"], [3], "Without a pair the answer is an empty dictionary.", {})
     ask_first(student, [], [], "Without words the answer is an empty dictionary.", {})
     ask_first(student, ["a", "b", "ab"], [3, 1, 1], "A word of one character has no pair.", {"ab": 0.25})

@@ -53,7 +53,7 @@ def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rn
 @multi_head.stage("merge", points=1)
 def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
     rule = ("Here the queries are all zeros, so that every head of every token gets the mean of its values: the answer is the mean of the projected tokens of a "
-            "text, column by column, whatever the heads. Head h has the columns h D to (h + 1) D, before and after.")
+            "text, column by column, whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after.")
     for sizes in ((1, 2, 4, 2), (1, 3, 4, 2), (2, 3, 6, 2), (2, 4, 6, 3), (3, 5, 8, 4), (2, 4, 8, whole(rng, 1, 2) * 2)):
         x, w_q, w_k, w_v, w_o, num_heads = drawn(rng, *sizes, plain=True)
         ask(student, (x, torch.zeros_like(w_q), w_k, w_v, w_o, num_heads), rule)
