@@ -25,7 +25,10 @@ def student_traceback(error: BaseException, namespace: dict | None) -> str:
     message = str(error)
     if len(message) > MAX_MESSAGE:
         message = message[:MAX_MESSAGE] + " ..."
-    return "\n".join([*shown, f"{type(error).__name__}: {message}".removesuffix(": ")])
+    kind = type(error).__name__
+    if isinstance(error, AssertionError) and kind != "AssertionError":
+        kind = f"AssertionError ({kind})"           # a test may complain with one of its own
+    return "\n".join([*shown, f"{kind}: {message}".removesuffix(": ")])
 
 
 def place(filename: str) -> str:

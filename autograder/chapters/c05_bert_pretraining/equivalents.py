@@ -4,7 +4,6 @@ EITHER_WAY = "two axes are exchanged, whichever is named first"
 ANY_ROWS = "some hundred rows of the kind that the card names, whatever ordinary ids stand in them"
 ANY_ORDER = "the order of what is compared, or asked one after the other, plays no part"
 ROOM = "right shares are far inside the room, and wrong ones far outside"
-FEW = "special tokens are few, so the count of different ones catches them as well"
 OVERRULED = "a throw of 8 is swapped in the next line, whatever this one made of it"
 
 EQUIVALENT = {
@@ -22,7 +21,6 @@ EQUIVALENT = {
         "max(len(prices), 1)  =>  max(1, len(prices))": "the larger of two numbers, whichever is named first",
     },
     "05.test_masking": {
-        'torch.zeros(200, 100, dtype=torch.int64)  =>  torch.ones(200, 100, dtype=torch.int64)': ANY_ROWS,
         '100  =>  99': ANY_ROWS,
         'ids[:, 0]  =>  ids[0, :]': ANY_ROWS,
         '0  =>  1': ANY_ROWS,
@@ -66,7 +64,5 @@ EQUIVALENT = {
         'len(swapped.unique()) > 100  =>  len(swapped.unique()) >= 100': ROOM,
         '100  =>  101 (place 3)': ROOM,
         '100  =>  99 (place 3)': ROOM,
-        'bool((swapped >= FIRST).all()) and len(swapped.unique()) > 100  =>  len(swapped.unique()) > 100': FEW,
-        '(swapped >= FIRST).all()  =>  (swapped >= FIRST).any()': FEW,
     },
 }

@@ -307,6 +307,18 @@ def test_a_test_that_rejects_a_poor_but_right_function_is_told_what_it_asks_too_
     assert "differs in the last digit" in run(made, exact, "judge").stages[0].cause
 
 
+def test_a_test_may_complain_with_an_error_of_its_own_that_is_an_assertion(judge):
+    class Complaint(AssertionError):
+        pass
+
+    def own(f):
+        try:
+            a_good_test(f)
+        except AssertionError as error:
+            raise Complaint("not like this") from error
+    assert run(judge, own, "judge").earned == run(judge, a_good_test, "judge").earned > 0
+
+
 def test_a_test_that_crashes_is_broken_and_no_catch(judge):
     result = run(judge, lambda f: f(torch.ones(2)).nonsense, "judge")
     assert result.earned == 0 and "no AssertionError" in result.stages[1].cause and "nonsense" in result.stages[1].detail
