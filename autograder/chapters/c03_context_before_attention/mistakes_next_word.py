@@ -116,7 +116,7 @@ def _(texts, vocab_size):
     return _counted([text for text in texts if len(text) > 1], vocab_size, lambda text: zip([vocab_size, *text], text))
 
 
-@mistake(BIGRAMS, "eight-bits", caught_by="repeats", loses=1.5,
+@mistake(BIGRAMS, "eight-bits", caught_by="repeats", loses=2.5,
          misconception="You count in 8 bits, which end at 255.")
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text)).to(torch.uint8).float()

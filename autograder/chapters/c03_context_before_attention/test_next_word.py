@@ -64,7 +64,6 @@ def test_what_comes_again_counts_again(student, rng):
     for length in (whole(rng, 25, 40), 9):
         ask_counts(student, [words(rng, length, size)], size, rule, INNER)
     ask_counts(student, [[1] * 3000], 2, f"{rule} A cell may grow to thousands.", INNER, given="one token, 3,000 times")
-    ask_counts(student, [[1] * 3000] * 10, 2, f"{rule} A cell may grow to tens of thousands.", INNER, given="one token, ten texts of 3,000")
     ask_counts(student, [[7, 7] + words(rng, 100, 90)], 90, rule, INNER, given="102 of 90 tokens")
     ask_counts(student, [[0, 100, 1, MOST - 1, 0, 256]], MOST, f"{rule} There may be some hundred tokens.", INNER)
     ask_counts(student, [words(rng, 3000, MOST)], MOST, f"{rule} Go through the text once: there are 90,000 cells.", INNER,
@@ -84,6 +83,7 @@ def test_texts_are_strangers_to_each_other(student, rng):
     ask_counts(student, [], 1, "Without any token the table is all zeros.")
     for texts in ([[0, 1], [2, 3]], [[0, 1, 2], [3]], [[0], [1, 2, 3]], [[0, 1, 2, 3]]):
         ask_counts(student, texts, 4, "Where one text ends and the next begins makes another table of the same tokens.")
+    ask_counts(student, [[1] * 3000] * 10, 2, "A cell may grow to tens of thousands, when many texts are counted.", given="one token, ten texts of 3,000")
     size = whole(rng, 4, 6)
     ask_counts(student, [words(rng, number % 4, size) for number in range(MOST)], size, "There may be some hundred texts.", given="300 texts")
     ask_counts(student, [words(rng, whole(rng, 1, 7), size) for _ in range(6)], size,
