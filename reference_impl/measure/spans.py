@@ -35,7 +35,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
     """The entities of one sentence, in order. Raises MetricError for what is no tag."""
     found: list[Entity] = []
     start, before = 0, ""  # of the entity that is open; no kind: none is
-    for place, tag in enumerate([*tags, "O"]):
+    for place, tag in enumerate((*tags, "O")):
         mark, _, kind = tag.partition("-")
         if tag != "O" and not (mark in ("B", "I") and kind):
             raise MetricError(f'{tag!r} is no tag: give "O", or "B-" or "I-" and a kind')

@@ -84,8 +84,8 @@ class SpanCorruption:
         for token, lost in zip(ids, self.lost(len(ids), generator).tolist()):
             if lost and not before:
                 sentinel -= 1
-                source.append(sentinel)
-                target.append(sentinel)
+                for side in (source, target):
+                    side.append(sentinel)
             (target if lost else source).append(token)
             before = lost
         return source, target
