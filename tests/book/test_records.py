@@ -3,8 +3,9 @@ import random
 import sys
 
 import pytest
+from scipy import stats
 
-from course.book.records import beside, record
+from course.book.records import beside, interval, record
 from tests.book.conftest import ROOT
 
 
@@ -16,6 +17,20 @@ def test_a_record_is_found_from_any_folder_and_a_missing_one_is_named_with_those
         record("absent")
     with pytest.raises(FileNotFoundError, match="name a file from book/"):
         beside("absent.yml")
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 12, 40])
+def test_an_interval_is_the_one_of_students_t(number):
+    values = [random.Random(number).gauss(3, 0.2) + 0.1 * place for place in range(number)]
+    middle, half = interval(iter(values))
+    low, high = stats.t.interval(0.95, number - 1, loc=sum(values) / number, scale=stats.sem(values))
+    assert (middle - half, middle + half) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_an_interval_of_one_value_is_refused_and_of_equal_ones_is_nought():
+    assert interval([2, 2, 2]) == (2.0, 0.0)
+    with pytest.raises(ValueError, match="two values or more, and there are 1"):
+        interval([3.0])
 
 
 def test_the_record_of_the_vocabularies_compares_like_with_like():
