@@ -29,7 +29,7 @@ def interval(values: Iterable[float]) -> tuple[float, float]:
     values = [float(value) for value in values]
     if len(values) < 2:
         raise ValueError(f"an interval takes two values or more, and there are {len(values)}; one run says nothing of how far runs lie apart")
-    from scipy.special import stdtrit                   # here, since most pages ask for records only
+    from scipy.special import stdtrit  # here, since most pages ask for records only
 
     return statistics.fmean(values), float(stdtrit(len(values) - 1, 0.975)) * statistics.stdev(values) / math.sqrt(len(values))
 
