@@ -45,7 +45,7 @@
 # **Rules for all exercises**
 #
 # - *Arguments.* Return something new: neither an argument nor what an earlier call returned. When your function ends, its arguments hold what they held before. Inside one answer the same list may stand twice.
-# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A subclass counts as its type, but a bool is no `int`. The keys of a dictionary may come in any order.
+# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no `int`. The keys of a dictionary may come in any order.
 # - *Calls.* What a call returns depends on its arguments only. Who keeps something that nobody can notice breaks no rule. A right answer that breaks this rule, or one of the two before, loses a fifth of the exercise's points, once.
 # - *Characters.* A character is what Python counts with `len`: 🏦 is one. Texts have no lone surrogates.
 # - *Sizes.* Where a statement names none, a text has at most some 200 characters and a list some hundred entries, and all texts of a call together have some thousand characters. Loops in plain Python are fast enough: one call may take five seconds.

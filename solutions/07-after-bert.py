@@ -46,12 +46,12 @@
 # **Rules for all exercises**
 #
 # - *Arguments.* Leave them as they were, lists too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
 # - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
 # - *Logarithms* are natural ones.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
 # - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers and objectives, and the `transformers` library.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
 #
 # Statements that begin with **In** promise what the arguments are like. Your function need not check that.
 # You may add cells of your own anywhere: helpers, prints, plots.
@@ -170,7 +170,7 @@ for maskings in (1, 10, 40):
 # - $E$ may be equal to $C$, or larger: the widening matrix is there all the same.
 # - The numbers may be large: count in ints, no floats.
 #
-# **In**: five ints of at least 1. **Out**: a dictionary of three ints.
+# **In**: five ints from 1 to a million, for fewer than $10^{18}$ products. **Out**: a dictionary of three ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -772,7 +772,7 @@ if tables[0] is not None:
 # - Scores may be as large as 10,000.
 # - The memory stage apart, the sizes are those of the rules above.
 #
-# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. **Out**: float32 $(H, T, D)$.
+# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. $T$ goes up to 3,000: there, one query after the other in a loop takes too long, pieces of the text do not. **Out**: float32 $(H, T, D)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

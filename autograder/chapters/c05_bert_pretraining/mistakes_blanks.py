@@ -100,7 +100,7 @@ def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special | (ids == 0), order, _number(special)), fate, others, mask_id)
 
 
-@mistake(MASK, "special-tokens-chosen", caught_by="specials", loses=2.5, misconception="You choose special tokens like others. They are never chosen.")
+@mistake(MASK, "special-tokens-chosen", caught_by="specials", loses=1.5, misconception="You choose special tokens like others. They are never chosen.")
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, order.argsort(1).argsort(1) < _number(special)[:, None], fate, others, mask_id)
 
@@ -110,7 +110,7 @@ def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, order, _number(torch.zeros_like(special))) & ~special, fate, others, mask_id)
 
 
-@mistake(MASK, "chosen-then-dropped", caught_by="specials", loses=2.5,
+@mistake(MASK, "chosen-then-dropped", caught_by="specials", loses=1.5,
          misconception="You choose among all places and drop the special ones then: a row with special tokens gets too few.")
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, (order.argsort(1).argsort(1) < _number(special)[:, None]) & ~special, fate, others, mask_id)

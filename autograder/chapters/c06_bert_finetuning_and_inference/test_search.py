@@ -77,8 +77,9 @@ def test_grades_weigh_and_there_may_be_none(student, rng):
         for k in (1, 3, 10, 400):
             ask_ndcg(student, rule, ranking[:number], grades, k)
     first, second = (["a", "b", "c", "d", "e"], {"a": 2, "c": 1, "d": 3}, 4), (["d", "e", "b", "c", "a"], {"a": 1, "c": 3, "e": 2}, 2)
-    for case in [*one_changed(first, second), *look_alikes(first), (first[0], {"a": 1, "c": 2, "d": 3}, 4)]:
+    for case in [*one_changed(first, second), *look_alikes(first), (first[0], {"a": 1, "c": 2, "d": 3}, 4), (first[0], {"a": 5, "c": 1, "d": 1}, 4)]:
         ask_ndcg(student, rule, *case)
+    ask_ndcg(student, f"{rule} Documents are the same if their names are, letter by letter.", ["A", "ab", "a"], {"a": 2, "b": 1, "AB": 1}, 3)
     nothing = "Where the ideal is 0, because no document has a grade above 0, the answer is 0.0; so it is where nothing was found."
     for ranking, grades, k in ((["a", "b"], {}, 10), (["a"], {"a": 0}, 1), ([], {}, 3), ([], {"a": 1}, 5), (["a", "b"], {"c": 2}, 2), (["b", "a"], {"a": 1}, 1)):
         ask_ndcg(student, nothing, ranking, grades, k)

@@ -66,9 +66,10 @@ def test_added_tokens_may_stand_anywhere(student, rng):
 @align_tags.stage("cut", points=1)
 def test_words_may_be_cut_off_or_missing(student, rng):
     rule = "The tag of a word is the one with its number: numbers may be missing, and tags at the end may belong to words that were cut off."
-    for word_ids, words in (([None, 0, 0, 1, None], 6), ([None, 0, 2, 2, 3, None], 4), ([None, 3, 3, None], 9), ([2], 3), ([None, 1, 1, 5, 7, 7, None], 8)):
+    for word_ids, words in (([None, 0, 0, 1, None], 6), ([None, 0, 2, 2, 3, None], 4), ([None, 3, 3, None], 9), ([2], 3), ([None, 1, 1, 5, 7, 7, None], 8), ([None, 0, 0, 1], 4), ([0, 1], 5)):
         ask_align(student, rule, word_ids, list(range(1, words + 1)))
         ask_align(student, rule, word_ids, tags_for(rng, words))
+    ask_align(student, f"{rule} Equal numbers are one word.", [None, 298, int("298"), 299, int("299"), None], tags_for(rng, 300))
     ask_align(student, rule, [None, 0, 150, 150, 299], [3] * 150 + [16_777_217] * 149 + [999_999_999])
     for _ in range(3):
         ask_align(student, rule, [None, *pieces(rng, 12, 3, missing=True), None], tags_for(rng, 12 + whole(rng, 0, 9)))
@@ -135,7 +136,7 @@ def test_an_entity_between_other_words(student, rng):
 def test_a_b_begins_another_entity(student, rng):
     rule = "`B-X` begins an entity always, also right behind one of the same kind."
     for runs in ([("PER", 1), ("PER", 1), ("O", 1)], [("O", 1), ("PER", 2), ("PER", 3), ("O", 1)], [("PER", 2), ("LOC", 1), ("LOC", 2), ("PER", 1), ("O", 1)],
-                 [("LOC", 1)] * 4 + [("O", 1)], [("LOC", 1)] * 200 + [("O", 1)]):
+                 [("LOC", 1)] * 4 + [("O", 1)], [("LOC", 1)] * 200 + [("O", 1)], [("BIB", 2), ("BIB", 1), ("O", 1)]):
         ask_entities(student, rule, tagged(*runs))
 
 
@@ -143,7 +144,7 @@ def test_a_b_begins_another_entity(student, rng):
 def test_an_i_of_another_kind_begins_an_entity(student):
     rule = "`I-X` goes on with an entity of the kind X only. After one of another kind it begins its own, and the kind is all that follows `I-`, dashes included."
     for tags in (["B-PER", "I-LOC", "O"], ["O", "B-PER", "I-PER", "I-LOC", "I-LOC", "I-PER", "O"], ["B-ORG", "I-ORG-GOV", "O"], ["B-ORG-GOV", "I-ORG-GOV", "I-ORG", "O"],
-                 ["B-A-B", "I-A-C", "O"], ["B-PER", "I-per", "O"], ["B-PE", "I-PER", "I-PE", "O"], ["B-I", "I-B", "I-I", "O"], ["B-O", "I-O", "O"]):
+                 ["B-A-B", "I-A-C", "O"], ["B-PER", "I-per", "O"], ["B-PE", "I-PER", "I-PE", "O"], ["B-I", "I-B", "I-I", "O"], ["B-BIB", "I-BIB", "O"], ["B-X-B-Y", "I-X-Y", "O"], ["B-X-I-Y", "I-X-I-Y", "I-X-Y", "O"], ["B-O", "I-O", "O"]):
         ask_entities(student, rule, tags)
 
 
@@ -195,6 +196,10 @@ def test_kind_start_and_end_must_be_the_same(student):
                  ["B-LOC", "B-PER", "I-PER", "O", "B-ORG", "B-LOC", "B-ORG", "I-ORG", "B-ORG", "B-PER"], ["O", "I-PER", "I-PER", "O", "O", "I-LOC", "I-ORG", "I-ORG", "I-ORG", "O"]):
         ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [said], [true])
         ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [true], [said])
+
+
+    for said, kind in (("per", "PER"), ("ORG-GOV", "ORG"), ("PE", "PER")):
+        ask_f1(student, f"{rule} Kinds are compared letter by letter.", [tagged((said, 2), ("O", 1))], [tagged((kind, 2), ("O", 1))])
 
 
 @entity_f1.stage("together", points=2, after="exact")

@@ -164,4 +164,5 @@ def test_logits_may_be_large_and_equal(student, rng):
     ask_labels(student, f"{large} They may also be as small as -10,000, beside large ones.", torch.tensor([[10_000.0, -10_000.0], [-10_000.0, 10_000.0], [5.0, 5.0]]), 0.7)
     ask_labels(student, f"{large} One text may have large logits, and its neighbour small ones.",
                torch.tensor([[9990.0, 9992.0, 9991.0], [-9991.0, -9990.0, -9994.0], [0.0, 3.0, 1.0]]), 0.5)
+    ask_labels(student, "Logits that differ by a hundredth are not equal: the larger one counts.", torch.tensor([[1.0, 1.0078125, 0.0], [2.0, 2.0, 2.0078125]]), 0.3)
     ask_labels(student, "Of equal logits the first counts, in every text by itself.", torch.tensor([[1.0, 4.0, 4.0], [2.0, 2.0, 2.0], [0.0, 6.0, 0.5], [3.0, 0.0, 3.0]]), 0.31)

@@ -44,6 +44,8 @@ def test_the_rate_falls_to_zero_at_the_last_step(student, rng):
         for step in {warmup, warmup + 1, (steps + warmup) // 2, steps - 1, steps}:
             ask_rates(student, rule, step, steps, warmup, 1.0, 1, 1.0)
             ask_rates(student, rule, step, steps, warmup, 2e-5, whole(rng, 2, 5), 1.0)
+    for step in (30, 10, 25, 5):
+        ask_rates(student, f"{rule} Calls may come in any order.", step, 40, 4, 1.0, 1, 1.0)
 
 
 @rates.stage("layers", points=2)

@@ -185,13 +185,13 @@ def _(student, teacher, T):
     return _soft(student, teacher, T, over=1)
 
 
-@mistake(SOFT, "logarithm-of-a-softmax", caught_by="borders", loses=1, misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.")
+@mistake(SOFT, "logarithm-of-a-softmax", caught_by="borders", loses=1.5, misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.")
 def _(student, teacher, T):
     q, p = (student / T).softmax(1), (teacher / T).softmax(1)
     return T * T * (p * (p.log() - q.log())).sum(1).mean()
 
 
-@mistake(SOFT, "epsilon", caught_by="borders", loses=1, misconception="You add a small number before the logarithm: what the student holds for impossible costs too little.")
+@mistake(SOFT, "epsilon", caught_by="borders", loses=1.5, misconception="You add a small number before the logarithm: what the student holds for impossible costs too little.")
 def _(student, teacher, T):
     q, p = (student / T).softmax(1), (teacher / T).softmax(1)
     return T * T * (p * ((p + 1e-12).log() - (q + 1e-12).log())).sum(1).mean()

@@ -133,7 +133,7 @@ def _(ids, lost, top, end):
     return source + [end], target + [end]
 
 
-@mistake(CORRUPT, "stops-at-end", caught_by="borders", loses=1, misconception="You take a token of the text that is equal to `end` for the end. A text may hold any ids.")
+@mistake(CORRUPT, "stops-at-end", caught_by="ends", loses=2, misconception="You take a token of the text that is equal to `end` for the end. A text may hold any ids.")
 def _(ids, lost, top, end):
     stop = ids.index(end) if end in ids else len(ids)
     return _corrupt(ids[:stop], lost[:stop], top, end)

@@ -1,6 +1,6 @@
 """Implementations of span corruption that a student's test must tell apart (exercise 07.test_corrupt).
 
-Each takes a list of ids and a seed, draws what is lost, and gives source and target. RIGHT holds four that keep all
+Each takes a list of ids and a seed, draws what is lost, and gives source and target. RIGHT holds seven that keep all
 promises of the card, WRONG those that break one, by kind. A student never sees this.
 """
 from collections.abc import Callable
@@ -32,9 +32,19 @@ def pieces(length: int, parts: int, chance: Random) -> list[int]:
     return [after - before for before, after in zip(edges, edges[1:])]
 
 
-def released(length: int, chance: Random, per_cent: int = 15) -> list[bool]:
+def half_up(length: int) -> int:
+    """15 %, and of two whole numbers that are equally near the larger."""
+    return (15 * length + 50) // 100
+
+
+def half_down(length: int) -> int:
+    """The same, and of two the smaller."""
+    return (15 * length + 49) // 100
+
+
+def released(length: int, chance: Random, number: Callable = number_lost) -> list[bool]:
     """Kept and lost spans in turns, a kept one first and a lost one last: about three tokens in each lost one."""
-    lost = number_lost(length, per_cent)
+    lost = number(length)
     parts = max(round(lost / 3), 2)
     turns = zip(pieces(length - lost, parts, chance), pieces(lost, parts, chance))
     return [gone for kept, out in turns for gone in [False] * kept + [True] * out]
@@ -72,11 +82,11 @@ def written(turns: Spans, names: list[int] | None = None) -> tuple[list[int], li
     return [*source, END], [*target, END]
 
 
-def corrupting(draw: Callable = released, change: Callable | None = None, seeded: bool = True) -> Implementation:
+def corrupting(draw: Callable = released, change: Callable | None = None, drawn_by: Callable = Random) -> Implementation:
     """An implementation with its own draw of what is lost; change(turns, chance) gives source and target another way."""
     def implementation(ids: list[int], seed: int) -> tuple[list[int], list[int]]:
         refuse(ids, seed)
-        chance = Random(seed) if seeded else _unseeded
+        chance = drawn_by(seed)
         turns = spans_of(list(ids), draw(len(ids), chance))
         return change(turns, chance) if change else written(turns)
     return implementation
@@ -96,6 +106,17 @@ def shuffled(number: int, chance: Random) -> list[int]:
     """The right sentinels in another order."""
     names = [TOP - place for place in range(number)]
     return [*names[1:], names[0]]
+
+
+def first_two_exchanged(number: int, chance: Random) -> list[int]:
+    """The right sentinels, but that the first two have changed places."""
+    names = [TOP - place for place in range(number)]
+    return [*names[1::-1], *names[2:]]
+
+
+def sometimes(change: Callable) -> Callable:
+    """Wrong for some seeds, about three of five."""
+    return lambda turns, chance: change(turns, chance) if chance.random() < 0.6 else written(turns)
 
 
 def target_turned(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
@@ -198,25 +219,30 @@ def noise(ids: list[int], seed: int) -> tuple[list[int], list[int]]:
 
 
 first_lost, single = corrupting(scattered), corrupting(one_long)
-unseeded = corrupting(seeded=False)
-RIGHT: list[Implementation] = [corrupting(), first_lost, single, unseeded]
+unseeded, fixed = corrupting(drawn_by=lambda seed: _unseeded), corrupting(drawn_by=lambda seed: Random(5))
+rounds_up, rounds_down = (corrupting(lambda length, chance, number=number: released(length, chance, number)) for number in (half_up, half_down))
+RIGHT: list[Implementation] = [corrupting(), first_lost, single, unseeded, fixed, rounds_up, rounds_down]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     "It rejects an implementation that cuts one long span: how many spans there are is left to the implementation.": single,
     "It rejects an implementation that loses the first token and keeps the last: either may be lost, or not.": first_lost,
     "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": unseeded,
+    "It rejects an implementation that cuts the same places whatever the seed: judge each call by itself.": fixed,
+    "It rejects an implementation that rounds an exact half up, as it may: ask about other lengths.": rounds_up,
+    "It rejects an implementation that rounds an exact half down, as it may: ask about other lengths.": rounds_down,
 }
 WRONG: dict[str, list[Implementation]] = {
     "order": [corrupting(change=named(lambda number, chance: [TOP - number + 1 + place for place in range(number)])),
               corrupting(change=named(lambda number, chance: [TOP - 1 - place for place in range(number)])),
-              corrupting(change=named(shuffled)), corrupting(change=target_turned),
+              corrupting(change=named(shuffled)), corrupting(change=named(first_two_exchanged)), corrupting(change=target_turned), corrupting(change=sometimes(target_turned)),
               corrupting(change=named(lambda number, chance: [TOP - 2 * place for place in range(number)]))],
     "merging": [corrupting(change=a_sentinel_each), corrupting(change=one_split), corrupting(change=an_empty_span), corrupting(one_long, change=empty_at_the_end)],
     "ends": [corrupting(change=ended(0, 1)), corrupting(change=ended(1, 0)), corrupting(change=ended(1, 1, closing=True)), corrupting(change=ended(1, 2)),
              corrupting(change=ended(2, 1)), corrupting(change=padded)],
     "lost": [corrupting(change=without(last_span_cut)), corrupting(change=token_in_front), corrupting(change=without(kept_token_lost)), corrupting(change=without(turned_spans)),
-             corrupting(change=without(exchanged)), corrupting(lambda length, chance: released(length, chance, 30)),
-             corrupting(lambda length, chance: released(length, chance, 10))],
+             corrupting(change=without(exchanged)), *(corrupting(lambda length, chance, number=number: released(length, chance, number)) for number in (
+                 lambda length: number_lost(length, 30), lambda length: number_lost(length, 10), lambda length: half_up(length) + 1, lambda length: half_down(length) - 1)),
+             corrupting(change=sometimes(without(turned_spans)))],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {

@@ -69,6 +69,8 @@ def test_a_blank_gets_the_first_token_whose_sum_passes_the_chance(student, rng):
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
         ask_filled(student, rule, blanked(rng, *size, blanks=1.0))
     ask_filled(student, f"{rule} Some chances are close to a sum: nothing is rounded.", blanked(rng, 3, 40, 6, 1.0, above=0.00015))
+    close = torch.zeros(1, 4, dtype=torch.int64), torch.tensor([[1, 1, 1, 1]]), torch.tensor([[[0.5, 0.5], [0.5, 0.5], [0.75, 0.25], [0.75, 0.25]]])
+    ask_filled(student, f"{rule} Some chances are close to a sum: nothing is rounded.", (*close, torch.tensor([[0.49985, 0.50015, 0.74985, 0.75015]])))
     for case in one_changed(in_parts(rng), in_parts(rng)):
         ask_filled(student, rule, case)
 
@@ -82,6 +84,7 @@ def test_all_other_tokens_stay(student, rng):
     ask_filled(student, rule, (torch.where(labels == -100, ids, labels), labels, probs, chances))
     ask_filled(student, rule, (torch.zeros_like(ids), labels, probs, chances))
     ask_filled(student, f"{rule} The probabilities may all be 0 where there is no blank.", (ids, labels, probs * (labels != -100)[..., None], chances))
+    ask_filled(student, f"{rule} Ids may be as large as a billion.", (999_999_999 - 2 * ids, labels, probs, chances))
     none = torch.full_like(labels, -100)
     ask_filled(student, f"{rule} There is no blank at all here.", (ids, none, torch.zeros_like(probs), chances))
     ids, labels, probs, chances = in_parts(rng, 0.6)
@@ -196,5 +199,7 @@ def test_logits_may_be_huge_there_may_be_no_blank_and_both_learn(student, rng):
         ask_joint(student, huge, (gen, truth, size * disc.clamp(-2, 2), replaced, mask, weight))
     ask_joint(student, "There is no blank here: the generator's part is 0. The mean of no numbers is NaN in torch.", batch(rng, 0, 4, 2, 5, weight=50.0))
     rule = "The gradient reaches both the generator's and the discriminator's logits. `.item()`, `.detach()`, `no_grad` and a tensor that is made anew cut it off."
-    right = {0: (gen.softmax(1) - torch.nn.functional.one_hot(truth, 4)) / 3, 2: (disc.sigmoid() - replaced.float()) / 10}
-    ask_gradients(student, "electra_loss", (gen, truth, disc, replaced, mask, weight), right, rule)
+    for weight in (1.0, 50.0):
+        right = {0: (gen.softmax(1) - torch.nn.functional.one_hot(truth, 4)) / 3, 2: weight * (disc.sigmoid() - replaced.float()) / 10}
+        ask_gradients(student, "electra_loss", (gen, truth, disc, replaced, mask, weight), right, rule)
+    ask_gradients(student, "electra_loss", (gen[:0], truth[:0], disc, replaced, mask, 50.0), {2: right[2]}, f"{rule} Without a blank the discriminator learns all the same.")

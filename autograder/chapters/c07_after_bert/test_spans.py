@@ -93,6 +93,11 @@ def test_both_end_with_end_and_nothing_else(student, rng):
     for spans in ((2, 2, 2), (1, 1, 1), (5, 1, 3), (whole(rng, 1, 9), whole(rng, 1, 9), whole(rng, 1, 9))):
         for end in (1, 0, 32):
             ask_cut(student, rule, text(rng, sum(spans)), gone(*spans), end=end, ends=True)
+    held = f"{rule} An id of the text that is the same as `end` ends nothing."
+    for ids in ([5, 1, 7], [5, 6, 1], [1, 5, 6]):
+        ask_cut(student, held, ids, gone(1, 1, 1), ends=True)
+    for ids in ([5, 6], []):
+        ask_cut(student, f"{rule} Nothing is lost here: the source is the text and `end`, the target is `end` alone.", ids, gone(len(ids)), ends=True)
 
 
 @corrupt.stage("borders", points=1, after="one")
@@ -101,6 +106,7 @@ def test_all_none_and_any_ids(student, rng):
         ask_cut(student, "All tokens are lost: the source is one sentinel, the target that sentinel and the whole text.", text(rng, number), [True] * number)
         ask_cut(student, "Nothing is lost: the source is the text, and the target holds no token and no sentinel.", text(rng, number), [False] * number)
     ask_cut(student, "An empty text: there is nothing in either list but `end`.", [], [])
+    ask_cut(student, "Ids may be as large as a billion.", [999_999_999, 16_777_217, 999_999_997], gone(1, 1, 1))
     held = "A text may hold any ids, those of `end` and of sentinels too: go by places."
     ask_cut(student, held, [999, 1, 998, 999, 1, 3, 998, 997], gone(1, 2, 1, 2, 2), 999)
     ask_cut(student, held, [0, 0, 1, 0, 0, 1, 5], gone(1, 2, 1, 2, 1), 200, 0)

@@ -95,13 +95,17 @@ def test_no_side_a_large_side_one_token_and_huge_scores(student, rng):
     for places, chosen in ((1, ()), (1, (0,)), (6, ()), (6, (2,)), (70, (0, 69))):
         ask(student, alone, drawn(rng, 2, places, 3, 0, chosen))
     far = "`side` may be T - 1, T or more: then everybody sees everybody, and nobody twice."
-    for places, side, chosen in ((1, 1, ()), (1, 5, (0,)), (5, 4, ()), (5, 5, (1,)), (5, 300, ()), (70, 69, ()), (70, 1000, (3,))):
+    for places, side, chosen in ((1, 1, ()), (1, 5, (0,)), (5, 4, ()), (5, 5, (1,)), (5, 300, ()), (70, 69, ()), (70, 1000, (3,)), (300, 180, ()), (300, 299, (3,)), (300, 1_000_000_000, ())):
         ask(student, far, drawn(rng, 2, places, 3, side, chosen))
-    ask(student, "All tokens are global: everybody sees everybody.", drawn(rng, 2, 9, 3, 1, tuple(range(9))))
+    for places in (9, 300):
+        ask(student, "All tokens are global: everybody sees everybody.", drawn(rng, 2, places, 3, 1, tuple(range(places))))
+    ask(student, "A third of the tokens is global here.", drawn(rng, 2, 300, 3, 1, tuple(range(0, 300, 3))))
     ask(student, "A token may be one number in each head.", drawn(rng, 3, 9, 1, 2, (0,)))
     q, k = (counts(rng, -60, 60, 2, 12, 4).float() for _ in range(2))
     ask(student, "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your own that overflows.", (q, k, normal(rng, 2, 12, 4), 2, torch.arange(12) == 7))
-    for case in one_changed(drawn(rng, 2, 8, 3, 2, (4,)), drawn(rng, 2, 8, 3, 1, (1, 5))):
+    low = torch.full((1, 12, 1), 90.0)
+    ask(student, "Scores may be as low as -10,000, and what is not seen is lower still: minus infinity.", (low, torch.where(torch.arange(12)[:, None] < 6, -low, low), normal(rng, 1, 12, 2)[..., :1], 2, torch.arange(12) == 0))
+    for case in (*one_changed(drawn(rng, 2, 8, 3, 2, (4,)), drawn(rng, 2, 8, 3, 1, (1, 5))), *look_alikes(drawn(rng, 2, 9, 3, 2, (4,)))):
         ask(student, "The answer depends on all five arguments.", case)
 
 
