@@ -103,7 +103,7 @@ def test_no_side_a_large_side_one_token_and_huge_scores(student, rng):
     ask(student, "A token may be one number in each head.", drawn(rng, 3, 9, 1, 2, (0,)))
     q, k = (counts(rng, -60, 60, 2, 12, 4).float() for _ in range(2))
     ask(student, "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your own that overflows.", (q, k, normal(rng, 2, 12, 4), 2, torch.arange(12) == 7))
-    low = torch.full((1, 12, 1), 90.0)
+    low = torch.full((1, 12, 1), 100.0)
     ask(student, "Scores may be as low as -10,000, and what is not seen is lower still: minus infinity.", (low, torch.where(torch.arange(12)[:, None] < 6, -low, low), normal(rng, 1, 12, 2)[..., :1], 2, torch.arange(12) == 0))
     for case in (*one_changed(drawn(rng, 2, 8, 3, 2, (4,)), drawn(rng, 2, 8, 3, 1, (1, 5))), *look_alikes(drawn(rng, 2, 9, 3, 2, (4,)))):
         ask(student, "The answer depends on all five arguments.", case)
