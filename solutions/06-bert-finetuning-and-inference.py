@@ -45,7 +45,7 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
 # - *Types.* Return the type, the dtype and the shape that the statement names. A dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
 # - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
 # - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
@@ -270,7 +270,7 @@ if yours is not None:
 # - `decay` may be 1: then all parts learn at the same rate. It is never above 1.
 # - Every rate is compared to four digits, however small it is. A rate that is 0 is exactly 0.
 #
-# **In**: `step`, `steps` and `warmup` ints with 0 ≤ `step` ≤ `steps`, 0 ≤ `warmup` < `steps` and `steps` of at most 1,000; `peak` a float above 0; `layers` an int from 1 to 48; `decay` a float from 0.3 to 1. **Out**: a list of `layers` + 2 floats.
+# **In**: `step`, `steps` and `warmup` ints with 0 ≤ `step` ≤ `steps`, 0 ≤ `warmup` < `steps` and `steps` of at most 1,000; `peak` a float from $10^{-9}$ to 10; `layers` an int from 1 to 48; `decay` a float from 0.3 to 1. **Out**: a list of `layers` + 2 floats.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -682,9 +682,8 @@ for places in (2, 5, 20):
 # **Rules**
 #
 # - Punctuation goes first: `well-known` becomes *wellknown*, one word, and `A.` becomes *a*, which is then taken away. *theatre* stays whole.
-# - Nothing may be left of a text. Then F1 is 1.0 if nothing is left of the other either, else 0.0; and so is exact match.
+# - It happens that nothing is left of a text. Then F1 is 1.0 if nothing is left of the other either, else 0.0; and so is exact match.
 # - There may be no truths, for a question that the text does not answer. That counts as one truth of which nothing is left.
-# - The two numbers need not come from the same truth.
 #
 # **In**: `answer` a string; `truths` a list of strings; all texts of ASCII letters, digits, punctuation marks, spaces, tabs and line ends, of at most 2,000 characters. **Out**: a tuple of two floats, exact match and F1.
 #

@@ -45,7 +45,7 @@
 #
 # **Rules for all exercises**
 #
-# - *Arguments.* Leave them as they were, lists too: return something new, which no later call changes. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
 # - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
 # - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
 # - *Logarithms* are natural ones.
