@@ -765,14 +765,14 @@ if tables[0] is not None:
 #
 # **Rules**
 #
-# - *Memory.* The last stage gives one call 32 MiB for everything that it makes: $H = 1$, $T = 3000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $3000 \times 3000$ floats takes 34 MiB by itself. A mask that is laid over such a table saves nothing.
+# - *Memory.* The last stage gives one call 14 MiB for everything that it makes: $H = 1$, $T = 2000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $2000 \times 2000$ floats takes 15 MiB by itself. A mask that is laid over such a table saves nothing.
 # - `scaled_dot_product_attention` and `flex_attention` are withheld here: they would hide what this exercise is about.
 # - `side` may be 0: each token sees itself and the global ones. It may be as large as $T$, or larger: then everybody sees everybody.
 # - No token may be global, and all may be. $T$ may be 1.
 # - Scores may be as large as 10,000.
 # - The memory stage apart, the sizes are those of the rules above.
 #
-# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. $T$ goes up to 3,000: there, one query after the other in a loop takes too long, pieces of the text do not. **Out**: float32 $(H, T, D)$.
+# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. **Out**: float32 $(H, T, D)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -179,7 +179,7 @@ def test_words_are_shared_as_often_as_both_have_them(student, rng):
     rule = "F1 is twice the shared words over the words of both, repeated ones included: a word is shared as often as both have it. Exact match asks for the same words in the same order."
     ask_squad(student, f"{rule} This is the case by hand.", "the river bank of Bern", ["a bank of the river Aare"])
     for answer, truth in (("bank bank", "bank"), ("bank", "bank bank bank"), ("bank bank river", "bank river river"), ("bank river", "river bank"), ("bank", "river"), ("big big big big", "big cat"),
-                          ("one two three", "three"), ("bank of bern", "bank"), ("vitamin c", "vitamin"), ("then bank", "bank"), ("theatre bank", "bank"), ("annual bank", "bank")):
+                          ("one two three", "three"), ("bank of bern", "bank"), ("vitamin c", "vitamin"), ("vitamin e", "vitamin"), ("n th bank", "bank"), ("then bank", "bank"), ("theatre bank", "bank"), ("annual bank", "bank")):
         ask_squad(student, rule, answer, [truth])
         ask_squad(student, rule, truth, [answer])
     words = ["river", "bank", "money", "the", "lends", "sat"]

@@ -41,6 +41,9 @@ def test_without_padding_it_is_the_mean_of_the_places(student, rng):
     rule = "There is no padding here: every number of a text's vector is the mean of that number over all T places of the text, the first one too."
     for sizes in ((1, 1, 1), (1, 3, 2), (2, 1, 3), (3, 3, 3), (4, 2, 5), (2, 5, 4), (1, 300, 2), (2, 2, 300), (300, 2, 2), (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 9))):
         ask_pool(student, rule, *full(rng, *sizes))
+    x, mask = full(rng, 2, 5, 3)
+    x[:, 2] = 0.0
+    ask_pool(student, f"{rule} A token whose vector is all zeros is a token.", x, mask)
     ask_pool(student, f"{rule} Numbers may be large.", 9000 + uniform(rng, 0, 1000, 2, 7, 3), torch.ones(2, 7, dtype=torch.bool))
     ask_pool(student, f"{rule} Numbers may be small.", 0.01 * (1 + normal(rng, 3, 2, 5)), torch.ones(3, 2, dtype=torch.bool))
 
@@ -164,5 +167,5 @@ def test_logits_may_be_large_and_equal(student, rng):
     ask_labels(student, f"{large} They may also be as small as -10,000, beside large ones.", torch.tensor([[10_000.0, -10_000.0], [-10_000.0, 10_000.0], [5.0, 5.0]]), 0.7)
     ask_labels(student, f"{large} One text may have large logits, and its neighbour small ones.",
                torch.tensor([[9990.0, 9992.0, 9991.0], [-9991.0, -9990.0, -9994.0], [0.0, 3.0, 1.0]]), 0.5)
-    ask_labels(student, "Logits that differ by a hundredth are not equal: the larger one counts.", torch.tensor([[1.0, 1.0078125, 0.0], [2.0, 2.0, 2.0078125]]), 0.3)
+    ask_labels(student, "Logits that differ by a thousandth are not equal: the larger one counts.", torch.tensor([[1.0, 1.0009765625, 0.0], [2.0, 2.0, 2.0009765625]]), 0.3)
     ask_labels(student, "Of equal logits the first counts, in every text by itself.", torch.tensor([[1.0, 4.0, 4.0], [2.0, 2.0, 2.0], [0.0, 6.0, 0.5], [3.0, 0.0, 3.0]]), 0.31)

@@ -1,8 +1,8 @@
 """Plausible poor tests of chapter 7, part 4."""
-from autograder.chapters.c07_after_bert.span_candidates import END, FIRST, LAST, TOP
 from autograder.checks.registry import mistake
 
 TEST = "07.test_corrupt"
+END, FIRST, LAST, TOP = 1, 2, 999, 1099        # as in the notebook, where these tests are written into a cell
 IDS = list(range(FIRST, FIRST + 200))
 
 

@@ -114,9 +114,24 @@ def first_two_exchanged(number: int, chance: Random) -> list[int]:
     return [*names[1::-1], *names[2:]]
 
 
-def sometimes(change: Callable) -> Callable:
-    """Wrong for some seeds, about three of five."""
-    return lambda turns, chance: change(turns, chance) if chance.random() < 0.6 else written(turns)
+def last_two_exchanged(number: int, chance: Random) -> list[int]:
+    """The right sentinels, but that the last two have changed places."""
+    names = [TOP - place for place in range(number)]
+    return [*names[:-2], *names[:-3:-1]]
+
+
+def sentinel_misplaced(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
+    """In the source the first sentinel with a token before it stands one place too far to the left."""
+    source, target = written(turns)
+    place = next(place for place in range(1, len(source)) if source[place] > LAST >= source[place - 1])
+    source[place - 1:place + 1] = source[place], source[place - 1]
+    return source, target
+
+
+def sometimes(change: Callable) -> tuple[Callable, Callable]:
+    """Two that are wrong for about half of the seeds each, and never for the same one."""
+    return (lambda turns, chance: change(turns, chance) if chance.random() < 0.5 else written(turns),
+            lambda turns, chance: written(turns) if chance.random() < 0.5 else change(turns, chance))
 
 
 def target_turned(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
@@ -234,7 +249,8 @@ POOR: dict[str, Implementation] = {
 WRONG: dict[str, list[Implementation]] = {
     "order": [corrupting(change=named(lambda number, chance: [TOP - number + 1 + place for place in range(number)])),
               corrupting(change=named(lambda number, chance: [TOP - 1 - place for place in range(number)])),
-              corrupting(change=named(shuffled)), corrupting(change=named(first_two_exchanged)), corrupting(change=target_turned), corrupting(change=sometimes(target_turned)),
+              corrupting(change=named(shuffled)), corrupting(change=named(first_two_exchanged)), corrupting(change=target_turned), *(corrupting(change=one) for one in sometimes(target_turned)),
+              corrupting(change=named(last_two_exchanged)),
               corrupting(change=named(lambda number, chance: [TOP - 2 * place for place in range(number)]))],
     "merging": [corrupting(change=a_sentinel_each), corrupting(change=one_split), corrupting(change=an_empty_span), corrupting(one_long, change=empty_at_the_end)],
     "ends": [corrupting(change=ended(0, 1)), corrupting(change=ended(1, 0)), corrupting(change=ended(1, 1, closing=True)), corrupting(change=ended(1, 2)),
@@ -242,7 +258,7 @@ WRONG: dict[str, list[Implementation]] = {
     "lost": [corrupting(change=without(last_span_cut)), corrupting(change=token_in_front), corrupting(change=without(kept_token_lost)), corrupting(change=without(turned_spans)),
              corrupting(change=without(exchanged)), *(corrupting(lambda length, chance, number=number: released(length, chance, number)) for number in (
                  lambda length: number_lost(length, 30), lambda length: number_lost(length, 10), lambda length: half_up(length) + 1, lambda length: half_down(length) - 1)),
-             corrupting(change=sometimes(without(turned_spans)))],
+             corrupting(change=sentinel_misplaced), *(corrupting(change=one) for one in sometimes(without(turned_spans)))],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {

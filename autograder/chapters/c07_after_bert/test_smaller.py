@@ -47,7 +47,7 @@ def test_a_masking_that_comes_again_covers_nothing_new(student, rng):
                              (whole(rng, 21, 60), whole(rng, 2, 20))):
         for size in (0.05, 0.15, share(rng)):
             ask_share(student, rule, size, maskings, epochs)
-    for case in (*one_changed((0.15, 6, 9), (0.2, 5, 4)), (0.15, 7, 8), (0.15, 5, 10), (0.15, 10, 5)):
+    for case in (*one_changed((0.15, 6, 9), (0.2, 5, 4)), (0.15, 7, 8), (0.15, 5, 10), (0.15, 10, 5), (0.15, 2, 6), (0.15, 3, 4)):
         ask_share(student, rule, *case)
 
 
@@ -67,7 +67,7 @@ def sizes(rng) -> list[tuple[int, ...]]:
     base = (50, 6, 12, 3, 30)
     return [(10, 2, 8, 3, 16), (1, 1, 1, 1, 1), (30_000, 128, 768, 12, 3072), (30_000, 128, 4096, 12, 16_384), (7, 8, 8, 1, 5), (9, 20, 4, 2, 3),
             (whole(rng, 20, 9000), whole(rng, 2, 60), whole(rng, 61, 900), whole(rng, 2, 30), whole(rng, 3, 3000)),
-            *one_changed(base, (51, 7, 13, 4, 31)), (999_983, 511, 20_480, 120, 81_923), (999_983, 999_979, 999_961, 9_991, 999_959)]
+            *one_changed(base, (51, 7, 13, 4, 31)), (50, 12, 6, 3, 30), (50, 6, 12, 30, 3), (999_983, 511, 20_480, 120, 81_923), (999_983, 999_979, 999_961, 9_991, 999_959)]
 
 
 def ask_sizes(student, rng, key: str, cause: str) -> None:
@@ -154,6 +154,7 @@ def test_logits_may_be_huge_equal_or_alone(student, rng):
     for teacher in ((10_000.0, -10_000.0, 0.0), (0.0, 200.0, -300.0), (-10_000.0, -9_900.0, -10_000.0)):
         for found in ((-10_000.0, 10_000.0, 0.0), (10_000.0, 9_900.0, 9_950.0), (5.0, -120.0, 0.0)):
             ask_soft(student, huge, torch.tensor([found]), torch.tensor([teacher]), 1.0)
+    ask_soft(student, huge, torch.tensor([[10_000.0, -10_000.0]]), torch.tensor([[0.0, -14.0]]), 1.0)
     ask_soft(student, huge, *(3000 * one.clamp(-3, 3) for one in logits(rng, 4, 6, 1.0)), 1.0)
     for rows, entries, scale in ((1, 2, 1.0), (3, 5, 2.0), (2, 40, 2000.0)):
         same = logits(rng, rows, entries, scale)[0]

@@ -65,6 +65,7 @@ def test_sentinels_count_downwards(student, rng):
     ask_cut(student, f"{rule} This is the case by hand.", list(range(11, 21)), gone(2, 2, 4, 1, 1), 99 + 900)
     for spans in ((1, 1, 1, 1, 1), (2, 2, 1, 3, 1), (1, 2, 3, 1, 1, 2, 1), (20, 3, 10, 3, 14, 3, 7), (1, 1) * 149 + (1,), tuple(counts(rng, 1, 4, 15).tolist())):
         ask_cut(student, rule, text(rng, sum(spans)), gone(*spans), whole(rng, 500, 40_000))
+    ask_cut(student, rule, text(rng, 299), gone(*(1, 1) * 149, 1), 200)
     same = "The same token may be lost at one place and kept at another: go by places."
     ask_cut(student, f"{rule} {same}", [5, 6, 5, 6, 5, 6, 5, 6, 5], gone(1, 2, 1, 2, 3))
     ask_cut(student, f"{rule} {same}", [7] * 12, gone(2, 1, 3, 2, 1, 2, 1))
