@@ -765,7 +765,7 @@ if tables[0] is not None:
 #
 # **Rules**
 #
-# - *Memory.* The last stage gives one call 14 MiB for everything that it makes: $H = 1$, $T = 2000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $2000 \times 2000$ floats takes 15 MiB by itself. A mask that is laid over such a table saves nothing.
+# - *Memory.* The last stage gives one call 14 MiB for everything that it makes: $H = 1$, $T = 2000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $2000 \times 2000$ floats takes 15 MiB by itself. A mask that is laid over such a table saves nothing. Nor is there time for 2,000 queries one by one, since every operation is watched: take pieces of the text.
 # - `scaled_dot_product_attention` and `flex_attention` are withheld here: they would hide what this exercise is about.
 # - `side` may be 0: each token sees itself and the global ones. It may be as large as $T$, or larger: then everybody sees everybody.
 # - No token may be global, and all may be. $T$ may be 1.
