@@ -55,7 +55,7 @@ def card(name: str) -> dict[str, Any]:
 def small_model(name: str) -> SmallModel:
     """Load a model with its tokenizer; a module comes in evaluation mode, in float32.
 
-    "gpt", "lstm", "ngram" and "placed" have a ByteLevelBPE, "bert" and "electra" a Tokenizer, "seq2seq" and "transformer" the symbols of both
+    "gpt", "llama", "unmasked", "lstm", "ngram", "modernbert" and "placed" have a ByteLevelBPE, "bert", "electra" and "encoder" a Tokenizer, "seq2seq" and "transformer" the symbols of both
     sides as a dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is the model that it was trained on,
     with the update beside its matrices, and that model's tokenizer; "elmo" has the function from texts as lists of words to
     characters and mask. Raises CorpusError if a file is missing
@@ -148,9 +148,24 @@ def own_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _model(kind: str, config: dict[str, Any]) -> nn.Module:
-    from reference_impl.models import bert, electra, elmo, gpt, lstm, placed_decoder, seq2seq, transformer
-    made = {"gpt": (gpt.GPT, gpt.GPTConfig), "bert": (bert.BertForMaskedLM, bert.BertConfig),
+    from reference_impl.models import (
+        bert,
+        electra,
+        elmo,
+        gpt,
+        llama,
+        lstm,
+        modernbert,
+        placed_decoder,
+        seq2seq,
+        transformer,
+        unmasked,
+    )
+    made = {"gpt": (gpt.GPT, gpt.GPTConfig), "llama": (llama.Llama, llama.LlamaConfig),
+            "unmasked": (unmasked.UnmaskedGPT, gpt.GPTConfig), "bert": (bert.BertForMaskedLM, bert.BertConfig),
             "electra": (electra.ElectraForPreTraining, electra.ElectraConfig), "elmo": (elmo.ELMo, elmo.ELMoConfig),
+            "encoder": (modernbert.ModernBert, modernbert.ModernBertConfig),
+            "modernbert": (modernbert.ModernBertForMaskedLM, modernbert.ModernBertConfig),
             "placed": (placed_decoder.PlacedDecoders, placed_decoder.PlacedConfig),
             "lstm": (lstm.LSTMLanguageModel, lstm.LSTMConfig),
             "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig),

@@ -1,7 +1,7 @@
 """The gradient of flash attention: the scores are computed again, tile by tile, in the place of being kept.
 
-Dao et al. 2022, algorithm 4 and appendix B.2, in the split form of Dao 2023, section 3.1.2. With P = exp(scores - lse),
-dO the gradient of the output and delta = rowsum(dO * O):
+Dao et al. 2022, algorithm 4 and appendix B.2; one number kept a row: Dao 2023, section 3.1.2. With P = exp(scores -
+lse), dO the gradient of the output and delta = rowsum(dO * O):
 
     dV = P^T dO        dS = P * (dO V^T - delta)        dQ = scale dS K        dK = scale dS^T Q
 

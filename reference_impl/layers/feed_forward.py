@@ -1,6 +1,7 @@
 """The feed-forward layer: each token alone, through a wider layer and back.
 
-Vaswani et al. 2017, section 3.3 (ReLU); Hendrycks and Gimpel 2016, section 2 (GELU and its tanh form);
+Vaswani et al. 2017, section 3.3 (ReLU); Maas et al. 2013, section 2 (leaky ReLU); Hendrycks and Gimpel 2016, section 2
+(GELU and its tanh form);
 Shazeer 2020, equations 5 and 6 (gated: GeGLU, SwiGLU).
 """
 import math
@@ -14,6 +15,11 @@ from torch.nn import functional as F
 from reference_impl.kernels.selection import runs_ours
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.joined import products
+
+
+def leaky_relu(x: Float[Tensor, "..."], slope: float = 0.01) -> Float[Tensor, "..."]:
+    """x where it is above zero, and slope * x below: a small positive slope, so that a gradient comes back from both sides."""
+    return torch.where(x > 0, x, slope * x)
 
 
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -38,7 +44,7 @@ def _fused_gelu_tanh(x: Tensor) -> Tensor:
 # By the names that published configurations use; torch's fused operators, equal to the formulas above by test.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu, "gelu": F.gelu, "gelu_new": _fused_gelu_tanh, "gelu_fast": _fused_gelu_tanh,
-    "gelu_pytorch_tanh": _fused_gelu_tanh, "silu": F.silu}
+    "gelu_pytorch_tanh": _fused_gelu_tanh, "silu": F.silu, "leaky_relu": F.leaky_relu}
 
 
 def activation(name: str) -> Callable[[Tensor], Tensor]:

@@ -126,9 +126,10 @@ def packed_attention(q: Float[Tensor, "1 H N D"], k: Float[Tensor, "1 K N D"], v
         out = flash_attention_varlen(*packed, cu_seqlens, cu_seqlens, max_seqlens=(longest, longest), causal=causal,
                                      window=None if window is None else window[0] + 1, scale=scale)
         return out.transpose(0, 1)[None]
+    lengths = [stop - start for start, stop in zip(bounds, bounds[1:], strict=False)]
     mixed, masks = [], {}
-    for start, stop in zip(bounds, bounds[1:], strict=False):
-        length = stop - start
+    # One split for all sequences, not a slice for each: a slice's gradient is as large as the whole row.
+    for length, *parts in zip(lengths, *(x.split(lengths, dim=2) for x in (q, k, v)), strict=True):
         if length == 0:
             continue
         mask = None
@@ -138,8 +139,8 @@ def packed_attention(q: Float[Tensor, "1 H N D"], k: Float[Tensor, "1 K N D"], v
                                      causal_mask(length, device=q.device) if causal else None)
             mask = masks[length]  # (length, length)
         mixed.append(scaled_dot_product_attention(
-            q[:, :, start:stop], k[:, :, start:stop], v[:, :, start:stop], attn_mask=mask, dropout_p=dropout,
-            is_causal=causal and mask is None, scale=scale, enable_gqa=q.shape[1] != k.shape[1]))
+            *parts, attn_mask=mask, dropout_p=dropout, is_causal=causal and mask is None, scale=scale,
+            enable_gqa=q.shape[1] != k.shape[1]))
     return torch.cat(mixed, dim=2) if mixed else q
 
 

@@ -1,7 +1,7 @@
 """Causal language modelling: at every token, say the next.
 
 Radford et al. 2018, equation 1. All documents are joined, each closed by the token that ends a text, and cut into
-chunks of one length, so that no position is padding (Radford et al. 2019, section 2; Brown et al. 2020, section 2.2).
+chunks of one length, so that no position is padding (Radford et al. 2019, section 2; Brown et al. 2020, appendix B).
 Rows of their own lengths, for texts that must not be joined, are filled up and masked.
 
 Not here: hiding a document from the next one in its chunk (see `layers.masks`), perplexity (see `measure`).

@@ -13,9 +13,11 @@ from reference_impl.corpora import CorpusError, small_models
 from reference_impl.models.gpt import GPT, GPTConfig
 
 ROOT = Path(__file__).resolve().parents[3]
-SLICES = {"elmo_glosses": 5, "gpt_kjv": 8, "bert_kjv": 5, "bert_kjv_early": 5, "electra_kjv": 5, "electra_kjv_stages": 5, "lstm_spelling": 5, "gpt_definitions_lora": 20, "ngram_kjv": 10,
-          "skipgram_glosses": 3, "svd_kjv": 3, "gpt_kjv_dpo": 8, "lstm_kjv": 8, "transformer_spelling": 5, "positions_kjv": 20}
-FALLS = {"gpt_kjv_dpo": 0.01}  # DPO starts at log 2 and takes small steps
+SLICES = {"elmo_glosses": 5, "finder": 5, "gpt_kjv": 8, "gpt_chat": 4, "bert_kjv": 5, "bert_kjv_early": 5, "electra_kjv": 5, "electra_kjv_stages": 5, "lstm_spelling": 5, "gpt_definitions_lora": 20, "ngram_kjv": 10,
+          "skipgram_glosses": 3, "svd_kjv": 3, "gpt_kjv_dpo": 8, "gpt_kjv_draft": 8, "lstm_kjv": 8, "transformer_spelling": 5, "positions_kjv": 20,
+          "sums": 4, "sums_early": 4, "sums_grpo": 4, "rules": 5, "gpt_kjv_masked": 10, "gpt_kjv_unmasked": 10, "llama_kjv": 10,
+          "modernbert_kjv": 20, "modernbert_kjv_global": 20}
+FALLS = {"gpt_kjv_dpo": 0.01, "modernbert_kjv": 0.01}  # DPO starts at log 2, and letters at their frequencies, with small steps
 QUICK = [name for name in small_models.names() if small_models.card(name)["first_losses"]]
 TINY = GPTConfig(vocab_size=7, hidden_size=8, num_layers=1, num_heads=2, max_position_embeddings=4)
 

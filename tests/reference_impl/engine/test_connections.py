@@ -1,6 +1,7 @@
 """Clients that hang up, read slowly, say nothing or say it slowly: others go on, and what they held is given back."""
 import concurrent.futures
 import json
+import socket
 import time
 
 import httpx
@@ -90,6 +91,14 @@ def test_a_thousand_idle_connections_do_not_stop_a_request(running, eventually):
         for connection in waiting:
             connection.close()
     eventually(lambda: running.num_connections == 0, "all are closed")
+
+
+def test_a_small_piece_does_not_wait_for_the_receipt_of_the_one_before(running, eventually):
+    with running.connect():
+        eventually(lambda: running.num_connections == 1, "it is accepted")
+        [connection] = running.server.server_state.connections
+        connected = connection.transport.get_extra_info("socket")
+        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.fixture(scope="module")

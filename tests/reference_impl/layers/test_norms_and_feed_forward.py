@@ -11,6 +11,7 @@ from reference_impl.layers.feed_forward import (
     activation,
     gelu,
     gelu_tanh,
+    leaky_relu,
     silu,
 )
 from reference_impl.layers.norms import LayerNorm, RMSNorm, layer_norm, rms_norm
@@ -54,6 +55,8 @@ def test_activations_are_torchs(randn):
     torch.testing.assert_close(gelu(x), F.gelu(x), **CLOSE)
     torch.testing.assert_close(gelu_tanh(x), F.gelu(x, approximate="tanh"), **CLOSE)
     torch.testing.assert_close(silu(x), F.silu(x), **CLOSE)
+    torch.testing.assert_close(leaky_relu(x), activation("leaky_relu")(x), **CLOSE)
+    torch.testing.assert_close(leaky_relu(x, 0.2), F.leaky_relu(x, 0.2), **CLOSE)
     torch.testing.assert_close(gelu_tanh(x), activation("gelu_new")(x), **CLOSE)
     assert 1e-4 < (gelu(x) - gelu_tanh(x)).abs().max() < 5e-4
     assert ACTIVATIONS["relu"](torch.tensor([-1.0, 2.0])).tolist() == [0, 2]

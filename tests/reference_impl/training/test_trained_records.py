@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from reference_impl.measure.scaling_law import ScalingLaw
+
 BENCH = Path(__file__).resolve().parents[3] / "bench"
-SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name not in ("texts.py", "all.py"))
+SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name != "all.py" and "__main__" in path.read_text())
 RUN_ALL = """
 import runpy, sys
 for script in sys.argv[1:]:
@@ -108,6 +110,13 @@ def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_
         assert found[kind]["512"] > found[kind]["64"] + 0.1, kind
 
 
+def test_a_modernbert_with_local_layers_reads_on_where_its_global_twin_breaks():
+    found = {kind: {length: sum(runs) / len(runs) for length, runs in one["bits"].items()} for kind, one in record("modernbert")["found"].items()}
+    assert found["alternating"]["768"] < found["alternating"]["96"] < record("modernbert")["by_counts"]["both neighbours"]["bits"] - 0.5
+    assert found["all global"]["768"] > found["all global"]["96"] + 1
+    assert abs(found["all global"]["96"] - found["alternating"]["96"]) < 0.2
+
+
 def test_make_train_runs_every_script():
     run = runpy.run_path(str(BENCH / "trained" / "all.py"))["SCRIPTS"]
     assert sorted(run) == [path.stem for path in SCRIPTS]
@@ -145,13 +154,51 @@ def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_t
     assert max(found["probes"]["counts of tokens"]) < 0.53
 
 
+def test_the_longer_gpt_is_the_same_model_with_other_counts_of_steps_and_is_measured_beside_the_same_counts():
+    longer, shorter = record("gpt_longer"), record("gpt")
+    assert longer["parameters"] == shorter["parameters"] and longer["held_out"] == shorter["held_out"]
+    assert longer["steps_done"] == longer["steps"] == longer["curve"][-1]["step"] == longer["training"][-1][0]
+    for order in ("2", "3", "4"):
+        assert longer["counts"][f"{order}-gram"] == pytest.approx(shorter["bits_per_byte"][f"{order}-gram, Kneser-Ney"], abs=1e-3)
+    assert longer["curve"][-1]["bits_per_byte"] < shorter["bits_per_byte"]["GPT"] - 0.05
+
+
+def test_the_largest_run_of_the_ladder_is_larger_and_longer_than_all_that_foretold_it():
+    found = record("ladder")
+    cells = {(row["parameters"], row["tokens"]) for row in found["grid"]}
+    assert len(cells) == 9 and len(found["grid"]) == 9 * len(found["seed"])
+    assert len({row["rate"] for row in found["grid"] + found["largest"]}) == 1
+    for name in ("parameters", "tokens"):
+        assert all(row[name] == found["law"]["of"][name] > max(size[name] for size in found["grid"]) for row in found["largest"])
+    law = ScalingLaw(**found["law"]["law"])
+    foretold = law.loss(float(found["law"]["of"]["parameters"]), float(found["law"]["of"]["tokens"]))
+    assert foretold == pytest.approx(found["law"]["foretold"]["parameters"], abs=2e-3)
+
+
+def test_the_head_of_gpt_1_learns_from_the_draws_that_counts_of_words_learned_from():
+    found, others = record("gpt_head"), record("finetuning")
+    assert found["snippets"] == others["snippets"]
+    for seed, run in found["beside"]["naive Bayes"].items():
+        assert run == pytest.approx(others["untrained"][seed]["naive Bayes"], abs=1e-9)
+    assert all(set(some) == set(map(str, found["seed"])) for some in found["runs"].values())
+
+
+def test_every_place_that_is_asked_counts_and_fewer_asked_places_leave_a_higher_loss():
+    found = record("asked_share")["runs"]
+    of = {share: [row for row in found if row["share"] == share and row["steps"] == max(one["steps"] for one in found)] for share in (0.15, 0.4, 1.0)}
+    for share, rows in of.items():
+        assert all(row["asked"] == pytest.approx(share * row["tokens"], rel=0.02) for row in rows)
+    mean = {share: sum(row["nats"] for row in rows) / len(rows) for share, rows in of.items()}
+    assert mean[1.0] < mean[0.15] - 0.1
+
+
 @pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
 def test_a_record_names_its_seed_its_versions_and_the_machine_with_its_load(name: str):
     found = record(name)
     assert "load" in found["machine"] and found["versions"]["python"]
     if name != "vocabularies":      # which counts, without torch, and draws nothing
         assert found["versions"]["torch"]
-        assert "seed" in found or "seed" in found["settings"]
+        assert {"seed", "seeds"} & set(found) or "seed" in found["settings"]
 
 
 def test_every_script_explains_itself_and_trains_nothing_when_asked_for_help():

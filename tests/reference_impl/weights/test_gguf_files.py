@@ -36,6 +36,11 @@ def test_numbers_are_those_of_the_gguf_package_bit_for_bit(tmp_path, type_):
     (3, struct.pack("<ee16B", 0.5, -1, 0x73, *[0] * 15), [0.5, *[-1] * 15, 2.5, *[-1] * 15]),
     # Scale 2: (3 - 8) * 2 and (7 - 8) * 2; the others (8 - 8) * 2.
     (2, struct.pack("<e16B", 2, 0x73, *[0x88] * 15), [-10, *[0] * 15, -2, *[0] * 15]),
+    # Scales 1 and 2; the first small block has s = 3, m = 1, the fifth s = 16 + 2 (its upper bits in byte 0): first q 5 and 7.
+    (12, struct.pack("<ee12B128B", 1, 2, 3 | 1 << 6, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0x05, *[0] * 63, 0x07, *[0] * 63),
+     [13, *[-2] * 31, *[0] * 96, 18 * 7, *[0] * 127]),
+    # Scale 0.5, s = -4 for the first sixteen and 0 after: q = 0x21 - 32 = 1 and q = 0 - 32.
+    (14, struct.pack("<128B64B16be", 1, *[0] * 127, 2, *[0] * 63, -4, *[0] * 15, 0.5), [-2, *[64] * 15, *[0] * 240]),
     # Scale 0.25: signed bytes, from -128 to 127.
     (8, struct.pack("<e32b", 0.25, -128, 127, *[4] * 30), [-32, 31.75, *[1] * 30]),
 ])
@@ -115,7 +120,8 @@ def array(inner, length, content=b""):
     (gguf_bytes([("general.alignment", U32, struct.pack("<I", 0))]), "its alignment is 0"),
     (gguf_bytes([("general.alignment", U32, struct.pack("<I", 24))]), "its alignment is 24"),
     (gguf_bytes([("general.alignment", STRING, text("32"))]), "its alignment is '32'"),
-    (gguf_bytes(tensors=[("t", [256], 14, 0)], content=b"\0" * 512), r"'t' in the type 14; read here are F32 \(0\)"),
+    (gguf_bytes(tensors=[("t", [256], 16, 0)], content=b"\0" * 512), r"'t' in the type 16; read here are F32 \(0\)"),
+    (gguf_bytes(tensors=[("t", [288], 12, 0)], content=b"\0" * 512), "Q4_K has blocks of 256"),
 ])
 def test_a_damaged_header_says_what_is_wrong(tmp_path, content, says):
     (tmp_path / "x.gguf").write_bytes(content)
