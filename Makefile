@@ -14,7 +14,7 @@ sweeps: course  # five thousand texts a tokenizer, two hundred random runs of th
 bench: setup
 	for program in $$(grep -l '^if __name__' bench/*.py); do .venv/bin/python $$program || [ $$? -eq 77 ] || exit 1; done  # 77: no GPU
 
-train: setup  # every small model anew; about three quarters of an hour on one core
+train: setup  # every small model anew; over three hours of one core, by their records
 	.venv/bin/python bench/trained/all.py
 
 setup:

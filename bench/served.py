@@ -1,6 +1,6 @@
-"""What the benches of the server share: `course serve` as a process of its own, and a tiny model for it.
+"""What the benches of the server share: `course serve` as a process of its own, and small models for it.
 
-Not a bench. `soak.py` and `serving.py` use it.
+Not a bench. `soak.py`, `serving.py` and `waiting.py` use it.
 """
 import contextlib
 import json
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from reference_impl.corpora.small_models import small_model
 from reference_impl.models.llama import Llama, LlamaConfig
 from reference_impl.tokenizers import tokenizer_json
 from reference_impl.tokenizers.byte_level import ByteLevelBPE, byte_characters
@@ -39,6 +40,21 @@ def write_tiny_model(folder: Path) -> Path:
                  "max_position_embeddings": 2048, "eos_token_id": 2}
     (folder / "config.json").write_text(json.dumps(published))
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    return folder
+
+
+def write_small_gpt(folder: Path, name: str) -> Path:
+    """A GPT of `corpora/trained`, in the files of a published GPT-2."""
+    kept = small_model(name)
+    config = kept.card["config"]
+    write_weights(folder, hugging_face_state(kept.model))
+    vocabulary = kept.tokenizer.vocabulary
+    tokenizer_json.save(Tokenizer(kept.tokenizer, None, GPT2, []), folder / "tokenizer.json")
+    published = {"model_type": "gpt2", "vocab_size": config["vocab_size"], "n_embd": config["hidden_size"], "n_layer": config["num_layers"],
+                 "n_head": config["num_heads"], "n_positions": config["max_position_embeddings"], "n_inner": config["intermediate_size"],
+                 "activation_function": config["hidden_act"], "layer_norm_epsilon": config["layer_norm_eps"],
+                 "eos_token_id": len(vocabulary) - 1}
+    (folder / "config.json").write_text(json.dumps(published))
     return folder
 
 

@@ -20,10 +20,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from gpt import CONFIG, CONTEXT, batches_of, bits_per_byte, load_trained  # noqa: E402
+from gpt import BATCH, CONFIG, CONTEXT, bits_per_byte, load_trained  # noqa: E402
 from gpt import NAME as GPT_NAME
 from record import save  # noqa: E402
-from texts import as_tokens, definitions, losses_of_first_steps, scripture, split  # noqa: E402
+from texts import as_tokens, definitions, losses_of_first_steps, scripture, split, stretches_of  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
 from reference_impl.layers.lora import add_lora, lora_state, merge  # noqa: E402
@@ -65,7 +65,7 @@ def training(steps: int, rate: float) -> TrainingConfig:
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps of LoRA's training at RANK, trained anew; nothing is kept."""
     tokens = as_tokens(load_trained()[1], split(definitions())[0])
-    return losses_of_first_steps(count, with_lora(RANK), causal_lm, batches_of(tokens), training(STEPS, LORA_RATE))
+    return losses_of_first_steps(count, with_lora(RANK), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(STEPS, LORA_RATE))
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
@@ -87,7 +87,7 @@ def main() -> None:
     torch.set_num_threads(1)
     tokenizer = load_trained()[1]
     domain_text, domain_held = split(definitions())
-    domain = batches_of(as_tokens(tokenizer, domain_text))
+    domain = stretches_of(as_tokens(tokenizer, domain_text), CONTEXT, BATCH)
     held = {name: (as_tokens(tokenizer, text), len(text.encode()))
             for name, text in (("definitions", domain_held), ("scripture", split(scripture())[1]))}
     ways: dict[str, tuple[Callable[[], GPT], float]] = {

@@ -1,6 +1,6 @@
 """Train every small model anew, one after another: what `make train` runs.
 
-    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about three quarters of an hour on one core
+    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about two hours on one core
 
 Each script writes its record; most keep their model. A script that fails is named at the end, and the others run.
 """
@@ -10,10 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "finetuning", "adapt", "dpo",
-           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer", "electra_stages")
-"""In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `dpo`, `peeking`
-and `positions` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps, and `electra_stages` begins with what `bert` keeps."""
+SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "finetuning", "adapt", "chats", "dpo",
+           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer", "electra_stages", "sums", "grpo", "rules", "hacked", "unmasked",
+           "gpt_longer", "ladder", "asked_share", "gpt_head", "llama", "modernbert", "gated", "dying", "retrieval", "draft")
+"""In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`, `dpo`, `peeking`,
+`positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps, `electra_stages` begins with what `bert` keeps,
+`grpo` with what `sums` keeps, and `hacked` with what `gpt` keeps.
+`gpt_longer` and `ladder` read the tokens of `gpt`, `asked_share` the chunks of `ladder`, `gpt_head` begins with what `gpt` and `lstm` keep, and `draft` is held beside what `gpt` keeps."""
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
-from texts import as_tokens, losses_of_first_steps, scripture, split, tokenizer_for  # noqa: E402
+from texts import as_tokens, losses_of_first_steps, scripture, split, stretches_of, tokenizer_for  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, names, small_model  # noqa: E402
@@ -36,15 +36,6 @@ NAME, VOCAB_SIZE, CONTEXT, BATCH = "gpt_kjv", 1024, 128, 16
 CONFIG = GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=4, num_heads=4, max_position_embeddings=CONTEXT,
                    dropout=0.0)
 PROMPTS = ("And the king said unto", "In the beginning", "The river")
-
-
-def batches_of(tokens: Tensor, seed: int = 0):
-    """Random stretches of the text; batch i is a function of i and the seed alone."""
-    def batch(index: int) -> dict[str, Tensor]:
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
-        starts = torch.randint(len(tokens) - CONTEXT, (BATCH,), generator=generator)
-        return chunk_batch(tokens[starts[:, None] + torch.arange(CONTEXT + 1)])
-    return batch
 
 
 @torch.no_grad()
@@ -74,7 +65,7 @@ def first_losses(count: int) -> list[float]:
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
     torch.manual_seed(0)
-    return losses_of_first_steps(count, GPT(CONFIG), causal_lm, batches_of(tokens), training(1200))
+    return losses_of_first_steps(count, GPT(CONFIG), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(1200))
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
@@ -108,7 +99,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = GPT(CONFIG)
     started = time.process_time()
-    result = train(model, causal_lm, batches_of(tokens), training(args.steps),
+    result = train(model, causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(args.steps),
                    evaluate=lambda m: {"bits_per_byte": bits_per_byte(m, held_tokens, num_bytes)})
     seconds = time.process_time() - started
     keep(NAME, "gpt", CONFIG, model, script="bench/trained/gpt.py", seed=0, corpora=["kjv"], steps=args.steps,

@@ -5,6 +5,7 @@ that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, 
 """
 import contextlib
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 
 from reference_impl import corpora
 from reference_impl.corpora.small_models import FOLDER
+from reference_impl.objectives.causal_lm import chunk_batch
 from reference_impl.tokenizers.byte_level import ByteLevelBPE, train_byte_level_bpe
 from reference_impl.tokenizers.vocabulary import Vocabulary
 
@@ -54,6 +56,15 @@ def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
 def as_tokens(bpe: ByteLevelBPE, text: str) -> torch.Tensor:
     """All ids of a text, in order."""
     return torch.tensor(bpe.encode(text), dtype=torch.long)
+
+
+def stretches_of(tokens: torch.Tensor, context: int, rows: int, seed: int = 0) -> Callable[[int], dict[str, torch.Tensor]]:
+    """Batches of random stretches for a causal model, (rows, context) each; batch i is a function of i and the seed alone."""
+    def batch(index: int) -> dict[str, torch.Tensor]:
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
+        starts = torch.randint(len(tokens) - context, (rows,), generator=generator)
+        return chunk_batch(tokens[starts[:, None] + torch.arange(context + 1)])
+    return batch
 
 
 class _EnoughError(Exception):
