@@ -11,6 +11,7 @@ The outcome is committed beside the checks as `mutants.md`, with a hash of solut
 import ast
 import hashlib
 import importlib
+import linecache
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -65,13 +66,19 @@ def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
     """The mutants of an exercise's solution: changed programs in the order of its code, then wrapped functions."""
     names, source = [exercise.function, *exercise.also], solution_of(one, exercise)
     try:
-        found = mutants(source, names)
+        found = mutants(source, [*_kernels(source), *names])
     except SyntaxError as error:
         raise CourseError(f"{one.path}: the solution of {exercise.id} is no Python: {error}") from error
     calls = asked(exercise)
     for name in names:
         found += wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name])
     return found
+
+
+def _kernels(source: str) -> list[str]:
+    """The names of the Triton kernels that a cell defines: the exercise's function starts them."""
+    return [one.name for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)
+            and any(ast.unparse(decorator) == "triton.jit" for decorator in one.decorator_list)]
 
 
 def solution_of(one: Assignment, exercise: Exercise) -> str:
@@ -112,7 +119,9 @@ def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) 
 def _judge(exercise: Exercise, mutant: Mutant) -> str:
     """The first stage that fails, or \"\" when one of the seeds gives every point."""
     namespace = dict(reference(exercise.id[:2]))
-    exec(compile(ast.parse(mutant.source), "mutant", "exec"), namespace)
+    # Triton reads the text of a kernel again.
+    linecache.cache["mutant"] = (len(mutant.source), None, mutant.source.splitlines(keepends=True), "mutant")
+    exec(compile(mutant.source, "mutant", "exec"), namespace)
     if mutant.wrapper:
         name = mutant.name.split(" ", 1)[0]
         namespace[name] = WRAPPERS[mutant.wrapper][-1](namespace[name])

@@ -3,7 +3,7 @@
 `course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter. Where all pass it writes
 `proven.json` beside the checks, a fingerprint for each exercise. A fingerprint covers what decides a verdict: the
 solution, its alternatives, the chapter's checks and mistakes, the frame's, the makers of wrong answers, the tests
-themselves and the lock file. It does not cover the reference, on which some checks call: a sample is always tried.
+themselves and the versions of the libraries that they compute with; what runs kernels only where a solution has one. It does not cover the reference, on which some checks call: a sample is always tried.
 """
 import hashlib
 import json
@@ -20,21 +20,29 @@ from autograder.checks.protocol import Exercise
 
 LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
 MAKERS = (f"autograder/authoring/{name}.py" for name in ("asked", "idle", "implementations", "operators", "wrappers"))
-FRAME = ("autograder/checks/*.py", *MAKERS, TESTS, "requirements.lock")
+FRAME = ("autograder/checks/*.py", *MAKERS, TESTS)
+COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")      # what solutions and checks import
+FOR_KERNELS = ("autograder/checks/kernels.py", "autograder/checks/interpreting.py")
 
 
 def fingerprint(one: Assignment, exercise: Exercise) -> str:
     """What decides the verdicts on an exercise's answers, as 16 hex digits."""
-    return hashlib.sha256(solution_of(one, exercise).encode() + _around(one.number)).hexdigest()[:16]
+    kernels = any("@triton.jit" in cell.source for cell, _ in one.cells.values())
+    return hashlib.sha256(solution_of(one, exercise).encode() + _around(one.number, kernels)).hexdigest()[:16]
 
 
 @cache
-def _around(number: str) -> bytes:
+def _around(number: str, kernels: bool) -> bytes:
     """A digest of all files but the solution."""
     folder, digest = folder_of(number), hashlib.sha256()
     files = [*folder.glob("*.py"), folder / "matrix.md", *(ROOT / "solutions" / "alternatives").glob(f"{number}-*/*.py")]
-    for path in sorted([*files, *(path for pattern in FRAME for path in ROOT.glob(pattern))]):
+    frame = {path for pattern in FRAME for path in ROOT.glob(pattern)}
+    if not kernels:
+        frame -= {ROOT / path for path in FOR_KERNELS}
+    for path in sorted([*files, *frame]):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    pins = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    digest.update("\n".join(pin for pin in pins if pin.split("=", 1)[0] in COMPUTE).encode())
     return digest.digest()
 
 

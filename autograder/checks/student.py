@@ -156,4 +156,4 @@ def _is_outcome(one: object) -> bool:
 
 def _changed(before: tuple, after: tuple) -> bool:
     """Whether an argument of a plain type is not what it was; what is made to be written into is no plain type."""
-    return any(type(old) in PLAIN and not same(old, new, 0, 0) for old, new in zip(before, after))
+    return any(type(old) in PLAIN and not same(old, new, 0, 0, ordered=True) for old, new in zip(before, after))

@@ -101,8 +101,11 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return plain if type(plain) is torch.Tensor else plain.as_subclass(torch.Tensor)
 
 
-def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) -> bool:
-    """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values; NaN equals NaN."""
+def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7, ordered: bool = False) -> bool:
+    """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values; NaN equals NaN.
+
+    ordered: the keys of dictionaries come in the same order too.
+    """
     if type(left) is not type(right):
         return False
     if type(left) is torch.Tensor:
@@ -114,12 +117,13 @@ def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7) ->
     if type(left) is float:
         return math.isclose(left, right, rel_tol=rtol, abs_tol=atol) or (math.isnan(left) and math.isnan(right))
     if type(left) in (list, tuple):
-        return len(left) == len(right) and all(same(a, b, rtol, atol) for a, b in zip(left, right))
+        return len(left) == len(right) and all(same(a, b, rtol, atol, ordered) for a, b in zip(left, right))
     if type(left) is dict:
         # By type too: 1, 1.0 and True are one key to Python.
         theirs = {_typed(key): item for key, item in right.items()}
-        return len(left) == len(right) and all(
-            _typed(key) in theirs and same(item, theirs[_typed(key)], rtol, atol) for key, item in left.items())
+        if len(left) != len(right) or ordered and list(map(_typed, left)) != list(theirs):
+            return False
+        return all(_typed(key) in theirs and same(item, theirs[_typed(key)], rtol, atol, ordered) for key, item in left.items())
     if hasattr(type(left), "crossed"):      # a Buffer after a call
         return same(left.crossed(), right.crossed(), rtol, atol)
     return left == right

@@ -42,10 +42,15 @@ def slip_with_views(student: Student, calls: list[Call]) -> str:
 
 
 def strided(value: object) -> object:
-    """A tensor with axes as a Buffer whose axes are turned round in memory, every second number a guard; else `value`."""
-    if type(value) is not Tensor or value.dim() == 0:
+    """A tensor with axes as a Buffer whose axes are turned round in memory, every second number a guard; else `value`.
+
+    In lists, tuples and dictionaries too: a new one where there is such a tensor in it.
+    """
+    if type(value) is Tensor:
+        return Buffer(value, order=range(value.dim())[::-1], spread=2) if value.dim() else value
+    if not any(one.dim() for one in _tensors(value)):
         return value
-    return Buffer(value, order=range(value.dim())[::-1], spread=2)
+    return {key: strided(one) for key, one in value.items()} if type(value) is dict else type(value)(map(strided, value))
 
 
 def is_plain(call: Call) -> bool:
@@ -56,8 +61,16 @@ def is_plain(call: Call) -> bool:
 
 
 def _axes(call: Call) -> int:
-    return max(one.dim() for one in (*call.args, *call.kwargs.values()) if type(one) is Tensor)
+    return max(one.dim() for one in _tensors([*call.args, *call.kwargs.values()]))
 
 
 def _numbers(call: Call) -> int:
-    return sum(one.numel() for one in (*call.args, *call.kwargs.values()) if type(one) is Tensor and one.dim())
+    return sum(one.numel() for one in _tensors([*call.args, *call.kwargs.values()]) if one.dim())
+
+
+def _tensors(value: object) -> list[Tensor]:
+    """All tensors in a value."""
+    if type(value) is Tensor:
+        return [value]
+    inner = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return [one for item in inner for one in _tensors(item)]

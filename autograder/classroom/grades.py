@@ -91,10 +91,10 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
         points = exercise_points(verdict, graded, assignment)
         decided = [f"{one:g}" if one is not None else "" for one in points.values()]
         total = total_points(points, graded)
-        out.writerow([_cell(verdict.student), _cell(shown(verdict.name or verdict.student)), verdict.lms_id,
-                      _cell(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
-                      f"{most:g}", lateness(graded.seconds_late, verdict.late), _cell("; ".join(verdict.borrowed)),
-                      _cell("; ".join(reasons(verdict, points, graded)))])
+        out.writerow([spreadsheet_text(verdict.student), spreadsheet_text(shown(verdict.name or verdict.student)), verdict.lms_id,
+                      spreadsheet_text(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
+                      f"{most:g}", lateness(graded.seconds_late, verdict.late), spreadsheet_text("; ".join(verdict.borrowed)),
+                      spreadsheet_text("; ".join(reasons(verdict, points, graded)))])
     write_whole(path, text.getvalue())
     return path
 
@@ -121,6 +121,6 @@ def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrade
     return [*(f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()), *notes]
 
 
-def _cell(text: str) -> str:
+def spreadsheet_text(text: str) -> str:
     """Text that a spreadsheet will not take for a formula."""
     return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

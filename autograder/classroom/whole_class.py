@@ -110,7 +110,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     given = {one.student for one in submissions}
     older = [verdict for verdict in before.values() if verdict.checks != loaded.checks_hash and verdict.student not in given]
     if regrade:
-        submissions += [copy for verdict in older if (copy := _from_copy(course_root, verdict, loaded))]
+        submissions += [copy for verdict in older if (copy := from_copy(course_root, verdict, loaded))]
     by_student = {submission.student: submission for submission in submissions}
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
@@ -153,11 +153,11 @@ def journal(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
     return {verdict.student: verdict for verdict in found if verdict}
 
 
-def _from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
+def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
     """The submission of an earlier verdict, from the copy that was kept; None where that is not what was graded."""
     path = course_root / "submitted" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
     copy = Submission(verdict.student, path, timestamp=verdict.timestamp, name=verdict.name, lms_id=verdict.lms_id,
-                      late=verdict.late)
+                      late=verdict.late, entry=verdict.entry)
     return copy if verdict.readable and hash_of(path) == verdict.submission else None
 
 
@@ -201,12 +201,22 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
 
 def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Path]:
     """Feedback, grades.csv and the report again from the records and the gradebook, after grading by hand."""
+    loaded, course_root, config = _graded_before(course_root, assignment)
+    check_machine(config, course_root)
+    return _write(course_root, report, loaded, config, Guard(course_root), _left_out(course_root, loaded))[:2]
+
+
+def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:
+    """An assignment that was graded here and its rows, as `class_rows` gives them. Raises CourseError if it was not."""
+    loaded, course_root, config = _graded_before(course_root, assignment)
+    return loaded, class_rows(course_root, loaded, config, Guard(course_root))
+
+
+def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path, Config]:
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     if not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first")
-    config = course_config(course_root)
-    check_machine(config, course_root)
-    return _write(course_root, report, loaded, config, Guard(course_root), _left_out(course_root, loaded))[:2]
+    return loaded, course_root, course_config(course_root)
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:

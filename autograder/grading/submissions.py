@@ -32,7 +32,8 @@ class Submission:
     """Where one student's notebook lies, or why there is none that can be read.
 
     student: the safe name, a key everywhere. name: as it was handed over. `inside`: names of members, from the zip at
-    `path` inwards. notes: sentences for the feedback. lms_id: the platform's number. late: the platform said so.
+    `path` inwards. notes: sentences for the feedback. lms_id: the platform's number. late: the platform said so. entry:
+    what it was called in the platform's download.
     """
 
     student: str
@@ -44,6 +45,7 @@ class Submission:
     name: str = ""
     lms_id: str = ""
     late: bool = False
+    entry: str = ""
     of_class_zip: bool = False
 
     def read(self) -> bytes:
@@ -110,7 +112,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
         one = guard.run(student, "looking into what was handed in", lambda hand=hand, student=student: _submission(
             hand, student, assignment, others, of_class_zip))
         submissions.append(one or Submission(student, where, problem=guard.troubles[student].rstrip("."), name=hand.student,
-                                             lms_id=hand.id))
+                                             lms_id=hand.id, entry=hand.entry))
     submissions = sorted(_without_twins(submissions, case_matters), key=lambda one: one.student)
     return Found(submissions, left_out)
 
@@ -144,7 +146,7 @@ def _without_twins(submissions: list[Submission], case_matters: bool) -> Iterato
 def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ...], of_class_zip: bool) -> Submission:
     """What of one student's files is graded, or the problem."""
     first = hand.files[0][1]
-    whole = Submission(student, first.path, first.inside, name=hand.student, lms_id=hand.id, late=hand.late,
+    whole = Submission(student, first.path, first.inside, name=hand.student, lms_id=hand.id, late=hand.late, entry=hand.entry,
                        of_class_zip=of_class_zip, notes=("Your platform marked it as late.",) if hand.late else ())
     files = [(parts, item) for parts, item in hand.files if not any(map(is_quiet, parts))] or hand.files[:1]
     if len(files) > MAX_OF_A_STUDENT:

@@ -31,8 +31,8 @@ SPENT = (f"The submission used up its {BUDGET_SECONDS:g} seconds before this exe
 class Verdict:
     """The record of one graded submission; `to_json` and `from_json` keep it exactly.
 
-    submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late:
-    see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
+    submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late,
+    entry: see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
     a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant. borrowed: what the
     notebook says was borrowed from the reference, see Reading.
     fault: the grader failed, so the next run tries again. seconds: wall clock, all tries.
@@ -55,6 +55,7 @@ class Verdict:
     name: str = ""
     lms_id: str = ""
     late: bool = False
+    entry: str = ""
     source: str = ""
     fault: bool = False
     seconds: float = 0.0
@@ -101,7 +102,7 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
                       ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, borrowed=work.borrowed,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
-                      lms_id=submission.lms_id, late=submission.late, source=submission.identity())
+                      lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
     if work.problem:
         verdict.human = [{"exercise": None, "reason": f"The submission could not be graded: {work.problem}."}]
     else:
@@ -121,7 +122,7 @@ def undecided(submission: Submission, assignment: Assignment, reason: str) -> Ve
     """The verdict for a submission on which the grader itself failed; the next run tries again."""
     return Verdict(submission.student, assignment.name, "", assignment.checks_hash, ignored=list(submission.notes),
                    human=[{"exercise": None, "reason": reason}], timestamp=submission.timestamp,
-                   name=submission.name or submission.student, lms_id=submission.lms_id, late=submission.late, fault=True)
+                   name=submission.name or submission.student, lms_id=submission.lms_id, late=submission.late, entry=submission.entry, fault=True)
 
 
 def sandboxes(assignment: Assignment, backend: object = None):

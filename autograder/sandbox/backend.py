@@ -10,12 +10,14 @@ is in `process.py`.
 """
 import json
 import os
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from autograder.sandbox.limits import Limits
 
@@ -37,6 +39,16 @@ class Launch:
     stdio: bool = False          # the pipe is the standard input and output (in a container)
 
 
+class Child(Protocol):
+    """The outermost process of a sandbox as its starter sees it; subprocess.Popen is one."""
+
+    pid: int
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended, as Popen tells it; raises subprocess.TimeoutExpired."""
+        ...
+
+
 class Backend:
     """What all backends share. `isolates` is the promise; `course doctor` is the proof."""
 
@@ -51,6 +63,20 @@ class Backend:
     def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
         """How to start a worker that reads requests from `read` and writes answers to `write`."""
         raise NotImplementedError
+
+    def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
+        """Start a worker, whose complaints go to `errors` until it is ready; and the command that ends what killing it would leave."""
+        launch = self.launch(stage, limits, warm, read, write)
+        try:
+            # Called from a thread, it must be one that lives on: the kernel kills the sandbox when it ends.
+            child = subprocess.Popen(
+                launch.command, env=launch.environment, pass_fds=() if launch.stdio else launch.inherit,
+                stdin=read if launch.stdio else subprocess.DEVNULL,
+                stdout=write if launch.stdio else subprocess.DEVNULL, stderr=errors, start_new_session=True)
+        finally:
+            for fd in launch.close:
+                os.close(fd)
+        return child, launch.stop
 
 
 class ProcessBackend(Backend):

@@ -50,18 +50,23 @@ class BubblewrapBackend(Backend):
     def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
         """bwrap, then setpriv if we are root, then the worker."""
         filter_fd = _pipe_with(seccomp.program())
-        passwd, group = (_pipe_with(f"student:x:{NOBODY}:{extra}\n".encode()) for extra in
-                         (f"{NOBODY}::/tmp:/bin/false", ""))
-        data = ["--perms", "0444", "--ro-bind-data", str(passwd), "/etc/passwd",
-                "--perms", "0444", "--ro-bind-data", str(group), "/etc/group"]
-        command = [*walls(limits), *binds(stage), *data, "--remount-ro", "/", "--seccomp", str(filter_fd), "--",
-                   *become_nobody(),
-                   *worker_command(INSIDE, limits, warm, read, write, sites=site_folders(), count_processes=True)]
-        fds = (filter_fd, passwd, group)
+        command, data = around(stage, limits)
+        command += ["--seccomp", str(filter_fd), "--", *become_nobody(),
+                    *worker_command(INSIDE, limits, warm, read, write, sites=site_folders(), count_processes=True)]
+        fds = (filter_fd, *data)
         return Launch(command, (read, write, *fds), {}, close=fds)
 
 
-def walls(limits: Limits) -> list[str]:
+def around(stage: Path, limits: Limits, extra_capabilities: Sequence[str] = ()) -> tuple[list[str], tuple[int, ...]]:
+    """bwrap's command up to what it is to start, and the file descriptors that it reads."""
+    data = tuple(_pipe_with(f"student:x:{NOBODY}:{extra}\n".encode()) for extra in (f"{NOBODY}::/tmp:/bin/false", ""))
+    command = [*walls(limits, extra_capabilities), *binds(stage)]
+    for descriptor, path in zip(data, ("/etc/passwd", "/etc/group")):
+        command += ["--perms", "0444", "--ro-bind-data", str(descriptor), path]
+    return [*command, "--remount-ro", "/"], data
+
+
+def walls(limits: Limits, extra_capabilities: Sequence[str] = ()) -> list[str]:
     """The namespaces, /proc, /dev and the two places in memory that can be written to."""
     command = [_bwrap() or "bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
                "--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--die-with-parent", "--clearenv"]
@@ -69,10 +74,11 @@ def walls(limits: Limits) -> list[str]:
         command += ["--setenv", name, value]
     if os.geteuid() == 0:
         command += ["--cap-drop", "ALL"]
-        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):   # for setpriv, which gives them up
+        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", *extra_capabilities):   # given up before student code
             command += ["--cap-add", capability]
     else:
         command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL", "--as-pid-1"]
+        command += [word for capability in extra_capabilities for word in ("--cap-add", capability)]
     return command + ["--proc", "/proc", "--dev", "/dev",
                       # An uncapped tmpfs is half of the machine's memory, so /dev is closed and /dev/shm is small.
                       "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",

@@ -3,14 +3,16 @@ from autograder.errors import CourseError
 from autograder.sandbox.backend import Backend, ProcessBackend
 from autograder.sandbox.bubblewrap import BubblewrapBackend
 from autograder.sandbox.container import ContainerBackend
+from autograder.sandbox.warm import WarmBackend
 
 
-def choose_backend(name: str | None = None, allow_unsafe: bool = False) -> Backend:
+def choose_backend(name: str | None = None, allow_unsafe: bool = False, cold: bool = False) -> Backend:
     """The strongest backend that works here, or the one named ("bubblewrap", "container", "process").
 
-    `process` is given only by name together with `allow_unsafe`. Raises CourseError with what to install.
+    cold: bubblewrap starts every sandbox anew, instead of a fork of a process that has imported torch. `process` is given only by name together with `allow_unsafe`. Raises CourseError with what to install.
     """
-    known = {one.name: one for one in (BubblewrapBackend, ContainerBackend, ProcessBackend)}
+    walled = BubblewrapBackend if cold else WarmBackend
+    known = {one.name: one for one in (walled, ContainerBackend, ProcessBackend)}
     if name is not None and name not in known:
         raise CourseError(f"no sandbox backend is called {name!r}; there are {', '.join(known)}")
     if name == "process":
@@ -19,7 +21,7 @@ def choose_backend(name: str | None = None, allow_unsafe: bool = False) -> Backe
                               "code that you trust, and then say so (allow_unsafe=True)")
         return ProcessBackend()
     reasons = []
-    for backend in [known[name]()] if name else [BubblewrapBackend(), ContainerBackend()]:
+    for backend in [known[name]()] if name else [walled(), ContainerBackend()]:
         reason = backend.unavailable()
         if reason is None:
             return backend

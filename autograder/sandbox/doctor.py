@@ -61,10 +61,10 @@ def examine(backend: Backend) -> Iterator[Outcome]:
             yield try_out(one, backend, bait)
 
 
-def find_backend(name: str | None = None) -> tuple[Backend | None, str]:
+def find_backend(name: str | None = None, cold: bool = False) -> tuple[Backend | None, str]:
     """The backend to examine and an empty reason, or None and why there is none."""
     try:
-        return choose_backend(name, allow_unsafe=True), ""
+        return choose_backend(name, True, cold), ""
     except CourseError as error:
         return None, str(error)
 

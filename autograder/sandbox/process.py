@@ -42,17 +42,11 @@ class Process:
         read_inside, self._write = os.pipe()
         self._read, write_inside = os.pipe()
         self._errors, errors_inside = os.pipe()
-        launch = backend.launch(stage, limits, warm, read_inside, write_inside)
         try:
-            # Called from a thread, it must be one that lives on: the kernel kills the sandbox when it ends.
-            self._child = subprocess.Popen(
-                launch.command, env=launch.environment, pass_fds=() if launch.stdio else launch.inherit,
-                stdin=read_inside if launch.stdio else subprocess.DEVNULL,
-                stdout=write_inside if launch.stdio else subprocess.DEVNULL, stderr=errors_inside, start_new_session=True)
+            self._child, self._stop = backend.start(stage, limits, warm, read_inside, write_inside, errors_inside)
         finally:
-            for fd in (read_inside, write_inside, errors_inside, *launch.close):
+            for fd in (read_inside, write_inside, errors_inside):
                 os.close(fd)
-        self._stop = launch.stop
         self._next_look = 0.0
         self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
         self.started = self._asked = time.monotonic()

@@ -23,18 +23,28 @@ def main() -> None:
     read, write = os.dup(config["read"]), os.dup(config["write"])
     for fd in (config["read"], config["write"]):
         os.close(fd)
+    from autograder.sandbox import worker  # not __main__'s: that name will be the notebook's
+    worker.warm_up(config["warm"])
+    worker.begin(read, write, config["limits"], config["count_processes"])
+
+
+def warm_up(warm: list[str]) -> None:
+    """Import what may take long, before any student is there, with nothing to read and nowhere to print."""
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
-    from autograder.sandbox.worker import Worker  # not __main__'s: that name will be the notebook's
-    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"      # do not read the metadata of every installed package
-    for name in config["warm"]:
-        __import__(name)
-    worker = Worker(read, write, config["limits"])
-    worker.send({"say": "ready"})
-    os.dup2(quiet, 2)      # up to here stderr is read by the checker, which wants to know why a start fails
     os.close(quiet)
-    set_limits(config["limits"], config["count_processes"])
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"      # do not read the metadata of every installed package
+    for name in warm:
+        __import__(name)
+
+
+def begin(read: int, write: int, limits: dict, count_processes: bool) -> None:
+    """Say "ready", take on the limits and serve. Does not return."""
+    worker = Worker(read, write, limits)
+    worker.send({"say": "ready"})
+    os.dup2(1, 2)          # up to here stderr is read by the checker, which wants to know why a start fails
+    set_limits(limits, count_processes)
     worker.serve()
 
 

@@ -46,6 +46,20 @@ def test_who_returns_the_argument_itself_makes_a_slip(doubled):
     assert result.earned == pytest.approx(3.2) and run_exercise(doubled, LocalStudent({"doubled": twice})).earned == 4
 
 
+def test_who_changes_only_the_order_of_an_arguments_keys_has_changed_it(fresh_registries):
+    made = exercise("99.least", function="least", points=5)
+
+    @made.stage("keys", points=5)
+    def test_the_least_key_is_found(student):
+        expect(student.least({"b": 1, "a": 2})).equals("a", cause="Not the least key.")
+
+    def sorts(table):
+        table["b"] = table.pop("b")
+        return min(table)
+    assert run_exercise(made, LocalStudent({"least": min})).earned == 5
+    assert run_exercise(made, LocalStudent({"least": sorts})).earned == 4
+
+
 def test_a_list_that_is_kept_and_returned_when_the_same_is_asked_again_is_seen(doubled):
     kept = functools.cache(lambda values: twice(values))
     result = run_exercise(doubled, LocalStudent({"doubled": lambda values: kept(tuple(values)) if type(values) is list else twice(values)}))

@@ -122,6 +122,19 @@ def test_code_that_needs_its_tensors_in_one_piece_makes_a_slip(fresh_registries,
     assert result.earned == pytest.approx(earned) and said in result.stages[0].cause
 
 
+@pytest.mark.parametrize("given, read", [(lambda table: (table, 1.0), lambda pair: pair[0]), (lambda table: [[table]], lambda rows: rows[0][0]),
+                                         (lambda table: {"table": table}, lambda named: named["table"])])
+def test_a_view_inside_what_holds_it_is_asked_too(fresh_registries, given, read):
+    made = exercise("99.rows", function="rows", points=3)
+
+    @made.stage("sums", points=3)
+    def test_the_sums_of_the_rows(student, rng):
+        table = torch.rand(2, 3, generator=rng)
+        expect(student.rows(given(table))).equals(table.sum(1), cause="A row has another sum.")
+    assert run(made, lambda held: read(held).view(-1).reshape(2, 3).sum(1), "rows").earned == pytest.approx(2.4)
+    assert run(made, lambda held: read(held).sum(1), "rows").earned == 3
+
+
 def test_code_that_draws_by_chance_is_not_told_that_it_reads_memory(fresh_registries):
     made = exercise("99.noise", function="noise", points=3)
 

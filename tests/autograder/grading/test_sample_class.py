@@ -9,6 +9,10 @@ from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.grades import exercise_points, hand_grades
 from autograder.classroom.whole_class import grade_class
+from autograder.grading.assignment import course_secret
+from autograder.grading.submissions import find_submissions
+from autograder.grading.verdict import grade_submission, sandboxes
+from autograder.sandbox.bubblewrap import BubblewrapBackend
 from course.sample_class import make_sample_class, samples
 
 pytestmark = pytest.mark.sandbox
@@ -54,6 +58,25 @@ def test_no_status_is_a_fault_of_the_grader(graded):
     faults = [(student, result["exercise"]) for student, verdict in graded.verdicts.items()
               for result in verdict.results for stage in result["stages"] if stage["status"] == "fault"]
     assert faults == []
+
+
+FEW = ("perfect", "mistakes-02", "exits-in-a-function", "shadowing-torch", "memory-hog")
+
+
+@pytest.mark.parametrize("students", [pytest.param(FEW, id="five students"), pytest.param(None, id="all", marks=pytest.mark.long)])
+def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, students):
+    submissions = {one.student: one for one in find_submissions(graded.submitted, graded.assignment.name).submissions}
+    differing = {}
+    with sandboxes(graded.assignment, BubblewrapBackend()) as pool:
+        for student in students or submissions:
+            cold = grade_submission(submissions[student], graded.assignment, course_secret(graded.root), pool)
+            differing[student] = changed(graded.verdicts[student].to_json(), cold.to_json())
+    assert set(filter(None, differing.values())) == set() and len(differing) >= len(FEW), differing
+
+
+def changed(warm: dict, cold: dict) -> tuple:
+    """The fields of a verdict that differ, but for the time that it took, and the seeds: a verdict that was taken over drew from another secret."""
+    return tuple(name for name in warm if name not in ("seconds", "seed_ids") and warm[name] != cold[name])
 
 
 @pytest.mark.parametrize(("student", "exercise", "status"), [

@@ -17,6 +17,7 @@ from autograder.sandbox.bubblewrap import BubblewrapBackend, binds
 from autograder.sandbox.container import ContainerBackend
 from autograder.sandbox.doctor import Diagnosis
 from autograder.sandbox.stage import WORKER_FILES, stage
+from autograder.sandbox.warm import WarmBackend
 
 REPOSITORY = Path(autograder.__file__).parents[1]
 LOOK = """
@@ -35,10 +36,10 @@ def writable():
 """
 
 
-@pytest.fixture(scope="module")
-def looker():
+@pytest.fixture(scope="module", params=[BubblewrapBackend(), WarmBackend()], ids=["cold", "warm"])
+def looker(request):
     skipped = ("/proc", "/usr", *map(str, [*site_folders(), Path(base_python()).parents[1]]))
-    with open_student([Cell("a", f"SKIP = {skipped!r}\n{LOOK}")], backend=BubblewrapBackend(), warm=()) as student:
+    with open_student([Cell("a", f"SKIP = {skipped!r}\n{LOOK}")], backend=request.param, warm=()) as student:
         assert student.cell_errors == []
         yield student
 

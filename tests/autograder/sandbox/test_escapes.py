@@ -12,6 +12,7 @@ from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Attempt, all_att
 from autograder.sandbox.backend import ProcessBackend
 from autograder.sandbox.bait import REPOSITORY, Bait
 from autograder.sandbox.bubblewrap import BubblewrapBackend
+from autograder.sandbox.warm import WarmBackend
 
 pytestmark = pytest.mark.sandbox
 HELD_BY_PIPE_AND_LIMITS = {"inherited-descriptors", "memory-hog", "memory-in-children", "endless-loop", "output-flood",
@@ -24,9 +25,10 @@ def bait():
         yield laid_out
 
 
+@pytest.mark.parametrize("backend", [BubblewrapBackend(), WarmBackend()], ids=["cold", "warm"])
 @pytest.mark.parametrize("name", all_attempts())
-def test_the_sandbox_holds(name, bait):
-    outcome = try_out(all_attempts()[name], BubblewrapBackend(), bait)
+def test_the_sandbox_holds(name, backend, bait):
+    outcome = try_out(all_attempts()[name], backend, bait)
     assert outcome.state == HELD, outcome.happened
 
 

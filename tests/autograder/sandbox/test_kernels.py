@@ -1,5 +1,6 @@
 """A student's Triton kernels: interpreted under a harness, in the sandbox and in a process of their own, and compiled."""
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import torch
 
 from autograder.checks.buffers import Buffer
 from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.local_student import LocalStudent, interprets
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -130,10 +131,9 @@ def test_a_right_kernel_passes_and_is_counted(found):
 
 def test_a_stray_is_refused_in_words_before_it_happens(found):
     kind, text = found["add_no_mask"]
-    assert kind == "unreadable" and "tl.load reads 6 of 8 numbers outside" in text and "argument 1" in text
-    assert "in program (1, 0, 0)" in text
-    assert "tl.store writes 6 of 8 numbers outside" in found["add_half_masked"][1]
-    assert "tl.load reads 6 of 8" in found["add_hides"][1]
+    assert kind == "unreadable" and "tl.load reads numbers outside" in text and "argument 1" in text
+    assert "tl.store writes numbers outside" in found["add_half_masked"][1]
+    assert "tl.load reads numbers outside" in found["add_hides"][1]
 
 
 def test_wrong_kernels_are_told_apart(found):
@@ -171,8 +171,12 @@ def test_a_kernel_that_a_gpu_can_have_compiles_and_one_that_it_cannot_is_named(s
     assert caught.value.kind == "unreadable" and "`small_dot` runs in the interpreter, but does not compile" in caught.value.text
 
 
-def test_a_notebook_that_does_not_interpret_is_told_how():
-    namespace = {}
-    exec("def add(x): return x", namespace)
-    with pytest.raises(StudentError, match="TRITON_INTERPRET"):
-        LocalStudent(namespace).kernel("add", torch.ones(2))
+@pytest.mark.skipif(interprets(), reason="a process that interprets compiles nothing")
+def test_a_process_that_compiles_interprets_for_a_while_and_compiles_again(found):
+    linecache.cache["here"] = (1, None, NOTEBOOK.splitlines(keepends=True), "here")
+    namespace = {"__name__": "notebook"}
+    exec(compile(NOTEBOOK, "here", "exec"), namespace)
+    student, x = LocalStudent(namespace), torch.ones(100)
+    for _ in range(2):
+        assert json.loads(json.dumps(outcomes(student))) == json.loads(json.dumps(found))
+        assert [one["kernel"] for one in student.compiles("add", x, x, x, 64)] == ["add_kernel"]

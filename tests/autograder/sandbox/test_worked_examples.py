@@ -213,7 +213,7 @@ def add(x, y, out, block): add_kernel[(triton.cdiv(len(x), block),)](x, y, out, 
 
 def test_the_kernel_example_in_the_sandbox(examples):
     pytest.importorskip("triton", reason="Triton has wheels for Linux only")
-    sources = {"_right": (ADD, ""), "_stray": (ADD.replace(", mask=inside)\ndef", ")\ndef"), "tl.store writes 6 of 8 numbers outside"),
+    sources = {"_right": (ADD, ""), "_stray": (ADD.replace(", mask=inside)\ndef", ")\ndef"), "tl.store writes numbers outside"),
                "_short": (ADD.replace("triton.cdiv(len(x), block)", "len(x) // block"), "Every number is x")}
     cells = [Cell("setup", SETUP), *(Cell(suffix, renamed(source, suffix)) for suffix, (source, _) in sources.items())]
     with open_student(cells, limits=Limits(call_seconds=120, total_seconds=1200)) as student:

@@ -1,0 +1,147 @@
+"""What a learning platform reads back: grades for its gradebook, and feedback pages to hand out.
+
+Canvas     gradebook import: a row a student, found by the number in the column ID. Feedback: files called as its own
+           download called them, up to the file's number.
+Moodle     the assignment's grading worksheet, a row a participant, and its zip of feedback files, called
+           NAME_NUMBER_assignsubmission_file_FILE.
+Gradescope a results.json a student, as its autograder writes it.
+
+The columns and the form of the names are those that the platforms' own importers ask for: Canvas's
+lib/gradebook_importer.rb and Moodle's mod/assign/feedback/{offline/importgradeslib,file/importziplib}.php.
+A student without the platform's number, and one of whose points a person must still decide some, is left out and named.
+"""
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.classroom.feedback import feedback_path
+from autograder.classroom.grades import HandGrades, exercise_points, reasons, spreadsheet_text, total_points
+from autograder.grading.assignment import Assignment
+from autograder.grading.files import write_whole
+from autograder.grading.layouts import CANVAS, CANVAS_ANONYMOUS
+from autograder.grading.names import shown
+from autograder.grading.verdict import Verdict
+
+Rows = list[tuple[Verdict, HandGrades]]
+WITHOUT_NUMBER = "the platform's number is not known; it comes with the platform's own download of submissions"
+LONG_AGO = (1980, 1, 1, 0, 0, 0)       # of every file in a zip, so that the same pages make the same zip
+
+
+@dataclass
+class Export:
+    """Where the file or folder lies, how many students are in it, and who is not, with the reason."""
+
+    path: Path
+    students: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, column: str = "", so_far: bool = False) -> Export:
+    """Write the grades for a platform: `to` is a key of GRADES. A file is replaced whole or not at all.
+
+    column: the heading of Canvas's column, "NAME (NUMBER)" as in its own export; else the assignment's name, for which Canvas
+    makes a new column. so_far: take the points that are decided where some are not.
+    """
+    made = Export(path)
+    counted = []
+    for verdict, graded in rows:
+        points = exercise_points(verdict, graded, assignment)
+        total = total_points(points, graded)
+        open_points = reasons(verdict, points) if None in points.values() else []
+        if to != "gradescope" and not _number(verdict):
+            made.left_out[verdict.label] = WITHOUT_NUMBER
+        elif total is None or open_points and not so_far:
+            made.left_out[verdict.label] = " ".join(open_points)
+        else:
+            counted.append((verdict, points, total))
+    made.students = len(counted)
+    GRADES[to](path, counted, assignment, column)
+    return made
+
+
+def _canvas(path: Path, counted: list, assignment: Assignment, column: str) -> None:
+    most = sum(one.points for one in assignment.exercises.values())
+    _write_csv(path, ["Student", "ID", "SIS Login ID", "Section", column or assignment.name],
+               [["    Points Possible", "", "", "", f"{most:g}"]] + [
+                   [spreadsheet_text(shown(verdict.name)), verdict.lms_id, "", "", f"{total:g}"] for verdict, _, total in counted])
+
+
+def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> None:
+    """`-` is Moodle's own word for "never": a grade that somebody has set since is only replaced if its form is told so."""
+    most = sum(one.points for one in assignment.exercises.values())
+    _write_csv(path, ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"], [
+        [f"Participant {verdict.lms_id}", spreadsheet_text(shown(verdict.name)), f"{total:g}", f"{most:g}", "-"]
+        for verdict, _, total in counted])
+
+
+def _gradescope(path: Path, counted: list, assignment: Assignment, column: str) -> None:
+    for verdict, points, total in counted:
+        results = {result["exercise"]: result for result in verdict.results}
+        tests = [{"name": id, "score": points[id], "max_score": one.points, "output": _said(results.get(id)), "visibility": "visible",
+                  "status": "passed" if points[id] >= one.points else "failed"}
+                 for id, one in assignment.exercises.items() if points[id] is not None]
+        record = {"score": total, "visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(verdict.seconds),
+                  "tests": tests}
+        write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False))
+
+
+GRADES: dict[str, Callable[[Path, list, Assignment, str], None]] = {"canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}
+
+
+def _said(result: dict | None) -> str:
+    """The first behaviour that failed, in the sentences of the feedback page."""
+    failed = next((stage for stage in result["stages"] if stage["status"] not in ("passed", "capped")), None) if result else None
+    return " ".join(filter(None, (failed["cause"], failed["misconception"]))) if failed else ""
+
+
+def _number(verdict: Verdict) -> str:
+    """The platform's number: Canvas's anonymous download has a word in its place, which no gradebook knows."""
+    return verdict.lms_id if verdict.lms_id.isdecimal() else ""
+
+
+def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([heading, *lines])
+    write_whole(path, text.getvalue())
+
+
+def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path) -> Export:
+    """Put the feedback pages that lie in the course root into one zip; `to` is a key of NAMES."""
+    made, data = Export(path), io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for verdict, _ in rows:
+            page = feedback_path(course_root, assignment.name, verdict.student)
+            name = NAMES[to](verdict)
+            if not name:
+                made.left_out[verdict.label] = WITHOUT_NUMBER
+            elif not page.is_file():
+                made.left_out[verdict.label] = "there is no feedback page; run `course report`"
+            else:
+                info = zipfile.ZipInfo(f"{name}{assignment.name}.html", LONG_AGO)
+                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(info, page.read_bytes())
+                made.students += 1
+    write_whole(path, data.getvalue())
+    return made
+
+
+def _canvas_name(verdict: Verdict) -> str:
+    """Canvas finds student and file by the two numbers, so they must be those of its download."""
+    found = CANVAS_ANONYMOUS.fullmatch(verdict.entry) or CANVAS.fullmatch(verdict.entry)
+    if not found:
+        return ""
+    prefix = verdict.entry[:found.start("file")]
+    return prefix if re.fullmatch(r"[\w.-]+", prefix) else ""
+
+
+def _moodle_name(verdict: Verdict) -> str:
+    return f"{verdict.student.replace('_', ' ')}_{verdict.lms_id}_assignsubmission_file_" if _number(verdict) else ""
+
+
+NAMES: dict[str, Callable[[Verdict], str]] = {"canvas": _canvas_name, "moodle": _moodle_name,
+                                              "folders": lambda verdict: f"{verdict.student}/"}

@@ -1,0 +1,66 @@
+"""One verdict again: the copy that was kept, judged anew in the sandbox, beside the record.
+
+For a student who asks how the points came about, and for whoever doubts that a record is true. Nothing is written.
+"""
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from autograder.classroom.whole_class import from_copy, journal
+from autograder.errors import CourseError
+from autograder.grading.assignment import course_secret, load_assignment
+from autograder.grading.names import shown
+from autograder.grading.schedule import difference
+from autograder.grading.verdict import Verdict, grade_submission, record_path, sandboxes
+
+
+@dataclass
+class Replay:
+    """The record, what the same notebook gets now, and what differs: a line an exercise."""
+
+    record: Verdict
+    again: Verdict
+    path: Path
+    differences: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """For a terminal: what was handed in, which checks judged it, each behaviour, and whether it came out the same."""
+        record, again = self.record, self.again
+        found = [f"student    {record.label}", f"record     {self.path}", f"notebook   {record.submission}",
+                 f"checks     {record.checks}" + ("" if record.checks == again.checks else f"\n           now {again.checks}"),
+                 f"isolation  {record.tier}, now {again.tier}"]
+        for result in again.results:
+            found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
+            for stage in result["stages"]:
+                said = " ".join(filter(None, (stage["cause"], stage["misconception"]))) if stage["status"] != "passed" else ""
+                found.append(f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip())
+        found += [f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}" for one in again.human]
+        return found + ([f"differs    {line}" for line in self.differences] or ["the same   every behaviour came out as in the record"])
+
+
+def replay(course_root: Path, assignment: str, student: str, backend: object = None) -> Replay:
+    """Judge again what a student's record was made from. Raises CourseError where there is no record or no such copy.
+
+    student: the key, the name or the platform's number. What was given by hand is not part of a verdict.
+    """
+    loaded, course_root = load_assignment(assignment), course_root.resolve()
+    record = _find(journal(course_root, loaded), student, course_root, loaded.name)
+    copy = from_copy(course_root, record, loaded)
+    if copy is None:
+        raise CourseError(f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
+                          f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again")
+    loaded.load()
+    with sandboxes(loaded, backend) as pool:
+        again = grade_submission(copy, loaded, course_secret(course_root), pool)
+    return Replay(record, again, record_path(course_root, loaded.name, record.student), difference(record, again))
+
+
+def _find(records: dict[str, Verdict], student: str, course_root: Path, assignment: str) -> Verdict:
+    found = [one for one in records.values() if student and student in (one.student, one.name, shown(one.name), one.lms_id, one.label)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(one.student for one in found)
+        raise CourseError(f"{student!r} are {len(found)} students of {assignment}: give one of {keys}")
+    close = get_close_matches(student, records, n=3)
+    raise CourseError(f"{course_root}: no record of {student!r} for {assignment}" + (f"; did you mean {', '.join(close)}?" if close else ""))

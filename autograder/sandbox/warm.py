@@ -1,0 +1,137 @@
+"""bubblewrap's walls with torch imported once: each submission gets a fresh fork of a process that has seen no student.
+
+A cold start is almost all `import torch`. Here a zygote (zygote.py) stands inside bubblewrap's walls, and forks a worker on
+request, behind walls of the same kind: own processes, mounts and shared memory, another user, no capability, the same
+system-call filter. What a student does ends with that fork. The cold backend is the reference: both pass the same attempts to
+escape and give the same verdicts.
+
+A zygote serves one process and one set of withheld names. It is replaced when it does not answer; if a fresh one does not
+either, the sandbox starts cold.
+"""
+import atexit
+import base64
+import json
+import os
+import secrets
+import select
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.sandbox import seccomp
+from autograder.sandbox.backend import Child, base_python, site_folders
+from autograder.sandbox.bubblewrap import FIRST_UID, INSIDE, BubblewrapBackend, around
+from autograder.sandbox.limits import Limits
+
+MOST = 2        # zygotes of a process at a time, each as large as what it has imported
+
+
+class WarmBackend(BubblewrapBackend):
+    """Bubblewrap, with forks of a process that has imported what is slow to import."""
+
+    def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
+        """A worker forked from the zygote of this process; cold, where no zygote answers."""
+        key = (os.getpid(), stage, tuple(warm))
+        for _ in range(2):
+            try:
+                if key not in _ZYGOTES:
+                    while len(_ZYGOTES) >= MOST:
+                        _ZYGOTES.pop(next(iter(_ZYGOTES))).retire()
+                    _ZYGOTES[key] = Zygote(stage, limits, warm)
+                return _ZYGOTES[key].fork(limits, read, write, errors), ()
+            except (OSError, EOFError, subprocess.TimeoutExpired):
+                if key in _ZYGOTES:
+                    _ZYGOTES.pop(key).end()
+        return super().start(stage, limits, warm, read, write, errors)
+
+
+class Zygote:
+    """The process inside that forks workers. Raises OSError or EOFError where it does not answer."""
+
+    def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        config = {"control": theirs.fileno(), "path": [INSIDE, *map(str, site_folders())], "warm": list(warm)}
+        command, data = around(stage, limits, extra_capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"))
+        command += ["--", base_python(), "-I", "-S", "-B", f"{INSIDE}/autograder/sandbox/zygote.py", json.dumps(config)]
+        try:
+            # It dies with the thread that starts it, so that must be one that lives on.
+            self._child = subprocess.Popen(command, env={}, pass_fds=(theirs.fileno(), *data), stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        finally:
+            theirs.close()
+            for fd in data:
+                os.close(fd)
+        self._control.settimeout(limits.start_seconds)
+        said = self._control.recv(200)
+        if said != b"ready":
+            self.end()
+            raise OSError(f"the zygote did not start: {said.decode(errors='replace')}")
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            if self.fork(limits, nothing, nothing, nothing, only_try=True).wait(limits.start_seconds) != 0:
+                raise OSError("a fork of the zygote could not put up its walls")
+        except (OSError, EOFError, subprocess.TimeoutExpired):
+            self.end()
+            raise
+        finally:
+            os.close(nothing)
+
+    def fork(self, limits: Limits, read: int, write: int, errors: int, only_try: bool = False) -> "Forked":
+        """A worker, behind its walls before it reads its first request; only_try: it ends there."""
+        request = {"limits": limits.to_json(), "tmp": limits.tmp, "filter": base64.b64encode(seccomp.program()).decode(),
+                   "uid": FIRST_UID + secrets.randbelow(2**27) if os.geteuid() == 0 else None, "only_try": only_try}
+        if self._child.poll() is not None:
+            raise EOFError("the zygote is gone")
+        ending, theirs = os.pipe()
+        try:
+            socket.send_fds(self._control, [json.dumps(request).encode()], [read, write, errors, theirs])
+        finally:
+            os.close(theirs)
+        said, descriptors, _, _ = socket.recv_fds(self._control, 100, 1)
+        if said != b"forked" or len(descriptors) != 1:
+            os.close(ending)
+            raise EOFError("the zygote is gone")
+        return Forked(descriptors[0], ending)
+
+    def retire(self) -> None:
+        """Fork no more; it ends with the last of its workers."""
+        self._control.close()
+        _RETIRED[:] = [one for one in (*_RETIRED, self._child) if one.poll() is None]
+
+    def end(self) -> None:
+        """End it and whatever it has forked."""
+        self.retire()
+        self._child.kill()
+        self._child.wait()
+
+
+class Forked:
+    """The overseer of a forked worker, as subprocess.Popen would show it."""
+
+    def __init__(self, pidfd: int, ending: int):
+        self._pidfd, self._ending, self._code = pidfd, ending, None
+        self.pid = next(int(line.split()[1]) for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text().splitlines()
+                        if line.startswith("Pid:"))
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How the worker ended: its exit status, or 128 and the signal's number; -9 if the overseer was killed."""
+        if self._code is None:
+            if not select.select([self._pidfd], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked worker", timeout)
+            said = os.read(self._ending, 10)
+            self._code = int(said) if said.isdigit() else -9
+            os.close(self._ending)
+            os.close(self._pidfd)
+        return self._code
+
+
+_ZYGOTES: dict[tuple, Zygote] = {}      # by process: a fork of ours must not speak with its parent's
+_RETIRED: list[subprocess.Popen] = []
+
+
+@atexit.register
+def end_all() -> None:
+    """End the zygotes of this process. The kernel would, a moment after our own end; then nobody waits for them."""
+    for key in [key for key in _ZYGOTES if key[0] == os.getpid()]:
+        _ZYGOTES.pop(key).end()

@@ -1,0 +1,139 @@
+"""Grades and feedback go back to the platform that the notebooks came from, and one verdict can be judged again."""
+import csv
+import io
+import json
+import zipfile
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.classroom.whole_class import grade_class
+from autograder.grading.verdict import load_verdict, save_verdict
+from course.cli import main
+
+pytestmark = pytest.mark.sandbox
+NAME = "90-stand-in"
+HALF = "def double(x):\n    return x + abs(x)"
+MOODLE = {"Anna Müller_123456_assignsubmission_file_/work.ipynb": None, "Bo_77_assignsubmission_file_/work.ipynb": HALF,
+          "Cy_88_assignsubmission_file_/work.ipynb": b"no notebook"}
+CANVAS = {"mulleranna_102_9002_90-stand-in.ipynb": None, "bo_LATE_103_9003_90-stand-in-1.ipynb": HALF,
+          "anon_Xy9_9004_90-stand-in.ipynb": None}
+
+
+@pytest.fixture(scope="module")
+def graded(stand_in, notebook_of, new_root, tmp_path_factory):
+    """Course roots by platform: a class as it comes from there."""
+    folder, roots = tmp_path_factory.mktemp("platforms"), {}
+    for platform, files in (("moodle", MOODLE), ("canvas", CANVAS)):
+        for name, source in files.items():
+            path = folder / platform / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(source if isinstance(source, bytes) else notebook_of(source) if source else notebook_of())
+        roots[platform] = new_root(folder / f"{platform}-root")
+        grade_class(folder / platform, "90", roots[platform], roots[platform] / "report")
+    return roots
+
+
+def course(*words, root):
+    return main([*words, "--assignment", "90", "--course-root", str(root)])
+
+
+def table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_moodles_worksheet_has_its_own_columns_and_a_row_a_participant(graded, capsys):
+    root = graded["moodle"]
+    assert course("export", "moodle", root=root) == 1
+    heading, *rows = table(root / "report" / f"moodle-{NAME}.csv")
+    at = [heading.index(name) for name in ("Identifier", "Grade", "Last modified (grade)")]        # what Moodle's importer looks for
+    assert [[row[place] for place in at] for row in rows] == [["Participant 123456", "3", "-"], ["Participant 77", "1", "-"]]
+    assert "left out   Cy: The submission could not be graded" in capsys.readouterr().out
+
+
+def test_canvas_finds_students_by_their_number_under_a_heading_of_its_own(graded, capsys):
+    root = graded["canvas"]
+    assert course("export", "canvas", "--column", "Double (4711)", root=root) == 1
+    rows = table(root / "report" / f"canvas-{NAME}.csv")
+    assert rows[0] == ["Student", "ID", "SIS Login ID", "Section", "Double (4711)"]
+    assert rows[1] == ["    Points Possible", "", "", "", "3"]
+    assert [[row[1], row[4]] for row in rows[2:]] == [["103", "1"], ["102", "3"]]
+    assert "left out   anon_Xy9: the platform's number is not known" in capsys.readouterr().out
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text(graded, notebook_of, new_root, tmp_path):
+    path = tmp_path / "in" / "=1+cmd()_5_assignsubmission_file_" / "x.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(notebook_of())
+    root = new_root(tmp_path / "root")
+    grade_class(tmp_path / "in", "90", root, root / "report")
+    assert course("export", "moodle", root=root) == 0
+    assert table(root / "report" / f"moodle-{NAME}.csv")[1][1] == "'=1+cmd()"
+
+
+def test_gradescope_gets_a_result_a_student_whose_tests_add_up(graded):
+    root = graded["canvas"]
+    assert course("export", "gradescope", root=root) == 0
+    made = {path.parent.name: json.loads(path.read_text()) for path in (root / "report" / f"gradescope-{NAME}").glob("*/results.json")}
+    assert {student: one["score"] for student, one in made.items()} == {"mulleranna": 3, "bo": 1, "anon_Xy9": 3}
+    (test,) = made["bo"]["tests"]
+    assert (test["score"], test["max_score"], test["status"]) == (1, 3, "failed")
+    assert test["output"].startswith("It does not double a negative number.")
+
+
+def test_what_a_person_decides_by_hand_is_exported_and_ends_the_waiting(graded, capsys):
+    root = graded["moodle"]
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Cy").manual_score = 2
+        gradebook.db.commit()
+    assert course("export", "moodle", root=root) == 0
+    assert ["Participant 88", "2"] in [[row[0], row[2]] for row in table(root / "report" / f"moodle-{NAME}.csv")]
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Cy").manual_score = None
+        gradebook.db.commit()
+
+
+def test_feedback_for_moodle_is_called_as_its_importer_splits_names(graded):
+    root = graded["moodle"]
+    assert course("feedback", "moodle", root=root) == 0
+    with zipfile.ZipFile(root / "report" / f"feedback-moodle-{NAME}.zip") as archive:
+        parts = [name.split("_", 4) for name in archive.namelist()]
+        assert sorted(part[1:] for part in parts) == [[number, "assignsubmission", "file", f"{NAME}.html"] for number in ("123456", "77", "88")]
+        text = archive.read(next(name for name in archive.namelist() if name.split("_")[1] == "77")).decode()
+    assert "It does not double a negative number." in text and "<script" not in text
+
+
+def test_feedback_for_canvas_keeps_the_numbers_of_student_and_file(graded):
+    root = graded["canvas"]
+    assert course("feedback", "canvas", root=root) == 0
+    path = root / "report" / f"feedback-canvas-{NAME}.zip"
+    first = path.read_bytes()
+    assert sorted(zipfile.ZipFile(io.BytesIO(first)).namelist()) == [
+        f"anon_Xy9_9004_{NAME}.html", f"bo_LATE_103_9003_{NAME}.html", f"mulleranna_102_9002_{NAME}.html"]
+    course("feedback", "canvas", root=root)
+    assert path.read_bytes() == first       # the same pages, the same zip
+
+
+def test_a_verdict_comes_out_the_same_when_it_is_judged_again(graded, capsys):
+    root = graded["moodle"]
+    assert main(["verify", "77", "90", "--course-root", str(root)]) == 0
+    said = capsys.readouterr().out
+    assert "negative         wrong         0 of 2  It does not double a negative number." in said and "the same" in said
+
+
+def test_a_record_that_was_written_over_differs_from_what_is_judged_again(graded, capsys):
+    root = graded["moodle"]
+    kept = load_verdict(root, NAME, "Bo")
+    forged = load_verdict(root, NAME, "Bo")
+    forged.results[0]["earned"], forged.results[0]["stages"][1]["status"] = 3.0, "passed"
+    save_verdict(root, forged)
+    assert main(["verify", "Bo", "90", "--course-root", str(root)]) == 1
+    assert "differs    Bo 90.double: 3 -> 1 (negative: passed -> wrong)" in capsys.readouterr().out
+    save_verdict(root, kept)
+
+
+@pytest.mark.parametrize(("student", "said"), [("Bob", "did you mean Bo?"), ("Cy", "is not there"), ("", "no record of ''")])
+def test_who_cannot_be_judged_again_is_said_with_the_remedy(graded, student, said, capsys):
+    assert main(["verify", student, "90", "--course-root", str(graded["moodle"])]) == 2
+    assert said in capsys.readouterr().err
