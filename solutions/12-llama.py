@@ -1,0 +1,949 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 12. LLaMA: the exercises
+#
+# Five years went by between GPT-2 and the models that are open today, and its block was changed in five places: another norm, a gate in the feed-forward layer, positions that turn, key heads that are shared, no biases.
+# In this notebook you write the parts that changed, count what they weigh and what they keep, and build the cache that makes writing affordable. At the end SmolLM2, a real LLaMA of 135 million parameters, speaks through your functions.
+#
+# There are 10 exercises and 50 points. Plan about 175 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | The block: norm, gate, and what dies | 1 to 4 | 49 | 16 |
+# | Heads and bytes | 5 to 7 | 63 | 15 |
+# | The cache | 8 to 9 | 46 | 14 |
+# | In your own words | 10 | 14 | 5 |
+# | Your code runs the real thing | nothing to write | 3 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one token, one row, one head, nothing to write where a statement allows it.
+#
+# **Letters.** $B$ texts, $T$ tokens that are read now, $S$ tokens so far, $C$ numbers a token, $F$ numbers inside a feed-forward layer, $H$ query heads, $K$ key heads (as many value heads), $D$ numbers a head, $N$ rows of a batch, $V$ tokens in the vocabulary, $P$ tokens in a prompt.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Where something is to be raised, raise the class that is named itself, and none of your own made from it. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. A class keeps what its card says. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers, kernels and caches, torch's ready norms (of layers and groups, and RMSNorm; not what takes a vector's length) and its ready attention, and the library `transformers`.
+# - *Sizes and time.* Unless a statement says otherwise, tensors are float32 and hold no NaN and no infinity, and every axis of a tensor has a length from 1 to 300, and a list at most 300 entries. Ids are whole numbers of at least 0. The last part, and the cells that show what a function is for, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that, unless a rule says what to raise.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.check import check
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. The block: norm, gate, and what dies
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rms_norm-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. A norm that takes no mean
+#
+# - **What it is for**: it stands twice in each layer of nearly every open model. Two places are easy to get wrong, and both still train: where eps goes, and in which precision the squares are taken.
+# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: `mean` over an axis, dtypes.
+# - **Paper**: Zhang and Sennrich (2019), equation 4; Touvron et al. (2023), section 2.2.
+#
+# **The idea.** LayerNorm takes the mean away and divides by the deviation. RMSNorm takes nothing away. It divides each token by the root of the mean of its squares, and then multiplies by a trained weight, number by number:
+#
+# $$\frac{x_i}{\sqrt{\frac{1}{C}\sum_j x_j^2 + \varepsilon}}\; w_i$$
+#
+# Write `rms_norm(x, w, eps)`. Each token is one row along the **last** axis of x, whatever axes stand before it.
+#
+# **By hand.** x = (1, 7, 1, 7). The squares are 1, 49, 1, 49, their mean is 25, its root 5. With w = (1, 1, 2, 0) and an eps next to nothing: **(0.2, 1.4, 0.4, 0)**. With eps = 11 the root is that of 36, and the first number is 1/6.
+#
+# **Rules**
+#
+# - In half precision the formula fails: float16 ends at 65,504, so the square of 300 is infinite, and the square of 0.0001 is 0. Where x is float16 take the squares, their mean and the root in float32. The result is float16 again; in which of the two you multiply by w is yours to choose. It is then compared to two digits, and to 0.001 near 0.
+# - eps is never 0 and never replaced by another one, however small it is. So a token of zeros stays one of zeros.
+#
+# **In**: `x` of shape (…, $C$) with one to four axes; `w` of shape $(C)$; both float32, or both float16. `eps` a float from $10^{-12}$ to 100. In size no number of x is beyond a million in float32, none beyond 60,000 in float16, and no result beyond what its dtype holds. **Out**: x's shape and dtype.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which axis is averaged, and what has to stay so that the division fits again?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Make float32 of x. Square, `mean(-1, keepdim=True)`, add eps, root. Divide, multiply by w, and go back to x's dtype at the very end.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Each row divided by its largest number, without its sign, and in half precision to stay there.
+#
+# ```python
+# def by_largest(x):
+#     largest = x.float().abs().amax(-1, keepdim=True)
+#     return (x.float() / largest).to(x.dtype)
+# ```
+#
+# `by_largest(torch.tensor([[1.0, -4.0]]))` gives `[[0.25, -1.0]]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "rms_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rms_norm(x: Float[Tensor, "... C"], w: Float[Tensor, "C"], eps: float) -> Float[Tensor, "... C"]:
+    """Each token divided by the root of the mean of its squares, and weighted."""
+    ### BEGIN SOLUTION
+    wide = x.float()
+    size = (wide.square().mean(-1, keepdim=True) + eps).sqrt()         # (..., 1)
+    return (wide / size * w.float()).to(x.dtype)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "rms_norm-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(rms_norm)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "rms_norm-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, moved by 10: LayerNorm would not notice. And in half precision, with numbers whose squares float16 does not have.
+
+# %% nbgrader={"grade": false, "grade_id": "look-rms_norm", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for name, row in (("x", torch.tensor([1.0, 7.0, 1.0, 7.0])), ("x + 10", torch.tensor([11.0, 17.0, 11.0, 17.0])), ("float16", torch.tensor([300.0, -900.0, 300.0, 20.0], dtype=torch.float16))):
+    found = attempt(rms_norm, row, torch.ones(4, dtype=row.dtype), 1e-6)
+    if found is not None:
+        print(f"{name:<8} {[round(one, 3) for one in row.tolist()]}  ->  {[round(one, 3) for one in found.tolist()]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "swiglu-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. A feed-forward layer with a gate
+#
+# - **What it is for**: two thirds of a LLaMA's parameters stand in these three matrices. Exchange two of them, and a trained model falls silent: the chapter's page on the block lets you read what it says then.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: products of matrices, transposes.
+# - **Paper**: Shazeer (2020), equation 6; Touvron et al. (2023), section 2.2.
+#
+# **The idea.** Two matrices look at the token. What the first says is put through $\mathrm{silu}(z) = \frac{z}{1 + e^{-z}}$ and **gates** what the second says. The third leads back:
+#
+# $$W_{down}\,\bigl(\mathrm{silu}(W_{gate}\,x)\; \odot\; W_{up}\,x\bigr)$$
+#
+# Write `swiglu(x, gate, up, down)`. The matrices lie as `nn.Linear` keeps them: a row of `gate` and of `up` is what one unit multiplies the token with, and a row of `down` makes one number of the result. There are no biases.
+#
+# **By hand.** x = (1, 2). `gate` has the rows (1, 1) and (0, -1): they say 3 and -2, and silu makes 2.858 and -0.238 of them. `up` has the rows (2, 0) and (0, 2): they say 2 and 4. The products are 5.715 and -0.954. `down` has the rows (1, 0) and (1, 1): the result is **(5.715, 4.762)**.
+#
+# **Rules**
+#
+# - x may have one to four axes, the last of length $C$; each token is worked on alone.
+# - What the gate says may be some hundreds, for one token above 0 and for the next below: below, silu is very nearly 0, and never NaN.
+# - Any silu may be used: your own, or torch's.
+#
+# **In**: `x` (…, $C$), `gate` and `up` $(F, C)$, `down` $(C, F)$, with $C$ and $F$ from 1 to 300; $F$ may be equal to $C$. **Out**: x's shape.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What comes out if `gate` is all zeros? And if `up` is?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `x @ gate.T` has the shape (…, F). So has `x @ up.T`. Multiply silu of the first by the second, number by number, then `@ down.T`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A layer in which one matrix decides by a step whether the other may speak at all.
+#
+# ```python
+# def stepped(x, door, voice, back):
+#     return ((x @ door.T > 0) * (x @ voice.T)) @ back.T
+# ```
+#
+# `stepped(torch.tensor([2.0]), torch.tensor([[1.0], [-1.0]]), torch.ones(2, 1), torch.ones(1, 2))` gives `[2.0]`: one of two doors is open.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "swiglu", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def swiglu(x: Float[Tensor, "... C"], gate: Float[Tensor, "F C"], up: Float[Tensor, "F C"], down: Float[Tensor, "C F"]) -> Float[Tensor, "... C"]:
+    """Each token alone: wider, gated, and back."""
+    ### BEGIN SOLUTION
+    opened = x @ gate.T
+    opened = opened * opened.sigmoid()                                 # (..., F)
+    return (opened * (x @ up.T)) @ down.T
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "swiglu-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(swiglu)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "swiglu-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and the same with gate and up exchanged: other numbers, in the same size. Nothing but a trained model notices.
+
+# %% nbgrader={"grade": false, "grade_id": "look-swiglu", "locked": true, "schema_version": 3, "solution": false, "task": false}
+token, (gate_rows, up_rows, down_rows) = torch.tensor([1.0, 2.0]), (torch.tensor(rows) for rows in ([[1.0, 1.0], [0.0, -1.0]], [[2.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]]))
+for name, matrices in (("as it should be", (gate_rows, up_rows)), ("exchanged", (up_rows, gate_rows))):
+    found = attempt(swiglu, token, *matrices, down_rows)
+    if found is not None:
+        print(f"{name:<16} {[round(one, 3) for one in found.tolist()]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_llama-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. What does a LLaMA weigh?
+#
+# - **What it is for**: *7B* is a name; the file is 6,738,415,616 numbers. Who can count them finds in a minute which of two configurations is wrong.
+# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4
+# - **Needs**: how many numbers a matrix has.
+# - **Paper**: Touvron et al. (2023), section 2.2 and table 2; Ainslie et al. (2023), section 2.2, for key heads.
+#
+# **What to predict.** The parameters of a LLaMA, part by part. It has an embedding of $V$ tokens with $C$ numbers each, and `layers` blocks. Each block has
+#
+# - four matrices of attention: queries for $H$ heads of $D$ numbers, keys and values for $K$ heads of $D$ numbers each, and the output, which leads from the $H$ heads back to $C$;
+# - the three matrices of SwiGLU, with $F$ numbers inside;
+# - two RMSNorms of $C$ weights each.
+#
+# After the last block stands one more RMSNorm, and then the output layer, which gives $V$ logits. If `tied` is True, the output layer **is** the embedding: the same numbers, stored once. There are no biases anywhere, and rotary positions have no parameters.
+#
+# Return a dictionary of six whole numbers: `"embedding"`; `"attention"`, `"feed_forward"` and `"norms"`, each of all blocks together, the last norm included; `"output"`, the numbers that the output layer has **of its own**; and `"total"`, all that is stored.
+#
+# **By hand.** $V = 10$, $C = 4$, 2 layers, $H = 2$, $K = 1$, $D = 3$, $F = 5$, not tied. The embedding has **40**. In a block: queries 6 · 4 = 24, keys 12, values 12, output 4 · 6 = 24, together 72; in both **144**. SwiGLU 3 · 20 = 60, in both **120**. Norms 2 · 8 + 4 = **20**. The output layer has **40**. Total **364**. Tied: the output layer has 0 of its own, and the total is 324.
+#
+# **Rules**
+#
+# - $H \cdot D$ need not be $C$.
+# - The numbers may be large: count in ints, since floats would round them.
+#
+# **In**: ints from 1 to a million, `V`, `C`, `layers`, `H`, `K`, `D`, `F`, for fewer than $10^{18}$ parameters; $H$ a multiple of $K$; `tied` a bool. **Out**: a dictionary of six ints.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the four matrices of attention get smaller when key heads are shared?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Write rows times columns of each matrix of one block, times `layers`. Norms: two a block and one. The output layer has as many numbers as the embedding, or none of its own.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A street of `m` houses with one gate in front of all of them; each house has `d` doors, and windows on `f` floors, `w` on each. If the gate is shared with the next street, it is not counted here.
+#
+# ```python
+# def openings(m, d, f, w, shared):
+#     gate = 0 if shared else 1
+#     return {"doors": m * d, "windows": m * f * w, "gate": gate, "total": m * d + m * f * w + gate}
+# ```
+#
+# `openings(3, 2, 2, 4, False)` has a total of 31.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_llama", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_llama(V: int, C: int, layers: int, H: int, K: int, D: int, F: int, tied: bool) -> dict[str, int]:
+    """The parameters of a LLaMA, part by part and in all."""
+    ### BEGIN SOLUTION
+    parts = {"embedding": V * C, "attention": layers * (2 * H * D * C + 2 * K * D * C), "feed_forward": layers * 3 * F * C,
+             "norms": (2 * layers + 1) * C, "output": 0 if tied else V * C}
+    return {**parts, "total": sum(parts.values())}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_llama-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(predict_llama)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_llama-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Four published configurations. Where do most numbers stand, in a small model and in a large one?
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_llama", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLaMA 7B": (32000, 4096, 32, 32, 32, 128, 11008, False),
+                    "LLaMA 65B": (32000, 8192, 80, 64, 64, 128, 22016, False), "LLaMA 2 70B": (32000, 8192, 80, 64, 8, 128, 28672, False)}.items():
+    found = attempt(predict_llama, *sizes)
+    if found is not None:
+        print(f"{name:<13} {found['total']:>14,} parameters: " + ", ".join(f"{key} {found[key] / found['total']:.1%}" for key in ("embedding", "attention", "feed_forward", "norms", "output")))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dead_units-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. Which units are dead?
+#
+# - **What it is for**: a unit that is silent for one input waits. A unit that is silent for all of them never learns again. The chapter's page on dying units counts them in trained networks; this is the count.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
+# - **Needs**: comparisons of tensors, `all` over an axis.
+# - **Paper**: Maas, Hannun and Ng (2013), section 3, for silent units and the leaky ReLU.
+#
+# **The idea.** `pre` holds what $F$ units say to $N$ inputs, **before** the activation: one row an input, one column a unit. The activation is $z$ where $z > 0$, and `slope` times $z$ elsewhere. A slope of 0 is the ReLU, any other a leaky ReLU. Backwards, a gradient is multiplied by 1 where $z > 0$, and by `slope` elsewhere, at $z = 0$ too, as torch does it. A unit is **dead** on this batch if every single row leaves it nothing.
+#
+# Write `dead_units(pre, slope)`, which returns the share of the $F$ units that are dead, a float from 0 to 1.
+#
+# **By hand.** Three units, two inputs:
+#
+# | | unit 0 | unit 1 | unit 2 |
+# | --- | --: | --: | --: |
+# | input 0 | 2 | -1 | -3 |
+# | input 1 | -1 | -2 | 0 |
+#
+# With slope 0 unit 0 is silent for input 1 only, which is not dead. Units 1 and 2 are silent for both: two of three, **0.667**. With slope 0.01 a hundredth of each gradient arrives: **0.0**.
+#
+# **Rules**
+#
+# - However small a number above 0 is, the unit speaks; and however small the slope is, unless it is 0, some gradient arrives.
+# - An empty batch, $N = 0$, has not shown that anybody is dead: 0.0.
+#
+# **In**: `pre` of shape $(N, F)$ with $N$ from 0 to 300, $F$ from 1 to 300; `slope` a float, 0.0 or from $10^{-6}$ to 1; what comes back to the activation is 1 for every answer. **Out**: a float.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Is it *some row is silent* or *all rows are silent*? Which axis has the rows?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Look at the slope and at $N$ first: both may settle the answer. Then compare with 0, `all` over the rows, and the mean over the units.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The share of shops in which nobody bought for more than 5 euros, on any day; `sales` has one row a day.
+#
+# ```python
+# def poor_shops(sales):
+#     poor = [all(day[shop] <= 5 for day in sales) for shop in range(len(sales[0]))]
+#     return sum(poor) / len(poor)
+# ```
+#
+# `poor_shops([[3, 9], [5, 1]])` gives 0.5.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "dead_units", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dead_units(pre: Float[Tensor, "N F"], slope: float) -> float:
+    """The share of units that no row of the batch leaves a gradient."""
+    ### BEGIN SOLUTION
+    if slope != 0 or len(pre) == 0:
+        return 0.0
+    silent = (pre <= 0).all(0)                                         # (F,)
+    return silent.float().mean().item()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "dead_units-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(dead_units)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dead_units-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# 256 units of a layer that nobody trained, on 200 inputs. Their biases are moved down, step by step, as a step of training that was too large would do.
+
+# %% nbgrader={"grade": false, "grade_id": "look-dead_units", "locked": true, "schema_version": 3, "solution": false, "task": false}
+said = torch.randn(200, 32, generator=torch.Generator().manual_seed(1)) @ torch.randn(32, 256, generator=torch.Generator().manual_seed(2)) / 32**0.5
+for moved in (0.0, 1.0, 2.0, 3.0, 4.0):
+    shares = [attempt(dead_units, said - moved, slope) for slope in (0.0, 0.01)]
+    if None not in shares:
+        print(f"biases {-moved:>4}: of single answers {(said <= moved).float().mean():.0%} are silent; dead units: {shares[0]:.0%} with ReLU, {shares[1]:.0%} with a leaky one")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-heads", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Heads and bytes
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "grouped_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Groups of query heads share a key head
+#
+# - **What it is for**: keys and values of all tokens so far are read again for every token that is written. To have eight heads of them and not 64 makes that an eighth. Hand the heads out in the wrong order, and each shape is right and each answer wrong.
+# - **Difficulty** 4 of 5 · **Time** 35 minutes · **Points** 7
+# - **Needs**: attention as in chapter 4, `reshape`, masks.
+# - **Paper**: Ainslie et al. (2023), section 2.2; Shazeer (2019) for a single key head.
+#
+# **The idea.** There are $H$ query heads, and $K$ heads of keys and values. The first $H/K$ query heads all read key head 0 and value head 0, the next $H/K$ read number 1, and so on. Each query head attends by itself: scores are $q \cdot k / \sqrt{D}$, then a softmax over the keys that are seen, then the mean of the values with these weights.
+#
+# Attention is **causal, and the queries are the last $T$ of $S$ tokens**: the keys of the others were kept from before. So the last query sees all $S$ keys, the one before it all but the last, and the first of them $S - T + 1$.
+#
+# Write `grouped_attention(q, k, v)`.
+#
+# **By hand.** $H = 4$, $K = 2$: heads 0 and 1 read key head 0, heads 2 and 3 read key head 1. Let $T = 2$, $S = 3$, $D = 1$, and all keys 0, so that all seen weigh the same. Values of head 0: 3, 6, 9; of head 1: 30, 60, 90. The first query sees two values, the second all three: heads 0 and 1 give **4.5 and 6**, heads 2 and 3 give **45 and 60**.
+#
+# **Rules**
+#
+# - $K$ may be $H$ (plain attention) or 1. $T$ may be 1 (a step of writing), $S$, or anything between.
+# - Scores may be some hundreds, above and below 0: the softmax must not overflow, and what is not seen gets no weight at all, nor a say in anything else, even where its score is hundreds above all that is seen.
+# - Keys and values are not copied for the heads of a group, or nothing is gained. `repeat_interleave` copies; so does a product in which they are stretched over the group by broadcasting. Let the queries of a group stand below each other as rows, against the one key head that they share; or go head by head. One stage asks with 256 query heads for 2 key heads, $T = 1$, $S = D = 200$, and has 24 MiB for all that the call needs at one time: copies of the keys alone would take 39. A copy of the two heads themselves does no harm, and copies for a few query heads that are gone before the next ones are made are not noticed.
+#
+# **In**: `q` $(B, H, T, D)$; `k` and `v` $(B, K, S, D)$; $1 \le T \le S$; $H$ a multiple of $K$. $H \cdot D$ is nobody's business. **Out**: q's shape.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The queries of a group ask the same keys. What is the difference between two query heads of a group, and two more tokens?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `q.reshape(B, K, H // K * T, D)` puts the queries of a group below each other: heads of a group are neighbours, so nothing moves. Multiply by the transposed keys, give the scores the shape `(B, K, H // K, T, S)`, and mask: key j is seen by query t where `j <= S - T + t`. Softmax, back to rows, times the values, back to q's shape.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Six readers, two to a shelf; each asks for the sum of the books on their shelf, weighted by their own taste. Shelves are not copied.
+#
+# ```python
+# def tastes(readers, shelves):
+#     rows = readers.reshape(len(shelves), -1, readers.shape[-1])       # readers of a shelf below each other
+#     return (rows @ shelves[..., None]).reshape(len(readers))
+# ```
+#
+# `tastes(torch.ones(6, 2), torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))` gives `[2, 2, 4, 4, 6, 6]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "grouped_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grouped_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"]) -> Float[Tensor, "B H T D"]:
+    """Causal attention of the last T tokens, in which H / K query heads share each head of keys and values."""
+    ### BEGIN SOLUTION
+    B, H, T, D = q.shape
+    K, S = k.shape[1:3]
+    rows = q.reshape(B, K, H // K * T, D)                              # the queries of a group below each other
+    scores = (rows @ k.transpose(2, 3) / D**0.5).reshape(B, K, H // K, T, S)
+    seen = torch.arange(S) <= torch.arange(S - T, S)[:, None]          # (T, S)
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+    return (weights.reshape(B, K, H // K * T, S) @ v).reshape(B, H, T, D)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "grouped_attention-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+check(grouped_attention)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "grouped_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, with as many key heads as you like. In the last row the heads are handed out in turns, 0 1 0 1: the shapes are right.
+
+# %% nbgrader={"grade": false, "grade_id": "look-grouped_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+values = torch.tensor([[3.0, 6.0, 9.0], [30.0, 60.0, 90.0]])[None, :, :, None]
+for name, queries, shown in (("two groups", torch.zeros(1, 4, 2, 1), values), ("one group", torch.zeros(1, 4, 2, 1), values[:, :1]), ("each its own", torch.zeros(1, 2, 2, 1), values)):
+    found = attempt(grouped_attention, queries, torch.zeros_like(shown), shown)
+    if found is not None:
+        print(f"{name:<13} {[[round(one, 1) for one in head] for head in found[0, :, :, 0].tolist()]}")
+        if name == "two groups":
+            print(f"{'in turns':<13} {[[round(one, 1) for one in head] for head in found[0, [0, 2, 1, 3], :, 0].tolist()]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_cache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. How many texts fit?
+#
+# - **What it is for**: a server with its weights loaded has some memory left, and every text that is being written keeps its keys and values there. This count says how many people can be served.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: bits and bytes.
+# - **Paper**: Shazeer (2019), section 2.4.1; Ainslie et al. (2023), section 2.2.
+#
+# **What to predict.** A model has `layers` layers, `H` query heads and `K` key heads, and as many value heads, of `D` numbers each. The cache holds what attention needs again of a token that was read: its key and its value, in every layer and every key head. Each number takes `bits` bits. Return a dictionary of three whole numbers:
+#
+# - `"token"`: the **bytes** that one token keeps;
+# - `"text"`: the bytes of one text of `length` tokens;
+# - `"texts"`: how many such texts fit into `gib` GiB together. A text that fits in part does not fit.
+#
+# **By hand.** 2 layers, $H = 4$, $K = 1$, $D = 8$, 16 bits. A token keeps 2 · 2 · 1 · 8 = 32 numbers, in **64** bytes. A text of 1,000 tokens: **64,000**. A GiB has $2^{30}$ = 1,073,741,824 bytes: **16,777** texts.
+#
+# **Rules**
+#
+# - A GiB is $2^{30}$ bytes. (A GB is $10^9$: seven percent less.)
+# - The numbers may be large: count in ints, since floats would round them.
+#
+# **In**: ints from 1 to a million: `layers`, `H`, `K`, `D`, `length`, `gib`; $H$ a multiple of $K$; `bits` is 4, 8, 16 or 32; no result is $10^{18}$ or more. **Out**: a dictionary of three ints.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Why are queries not kept?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Two tensors, each `layers` · `K` · `D` numbers a token. Multiply by bits before you divide by 8, with `//`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# How many films of so many minutes fit on a disk of `tb` TB ($10^{12}$ bytes), with two sound tracks of so many bits a second.
+#
+# ```python
+# def films(bits, minutes, tb):
+#     one = 2 * bits * 60 * minutes // 8
+#     return {"film": one, "films": tb * 10**12 // one}
+# ```
+#
+# `films(128_000, 90, 1)` gives 172,800,000 bytes and 5787 films.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_cache(layers: int, H: int, K: int, D: int, bits: int, length: int, gib: int) -> dict[str, int]:
+    """Bytes of a token and of a text in the cache, and how many texts fit."""
+    ### BEGIN SOLUTION
+    token = 2 * layers * K * D * bits // 8
+    return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_cache-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(predict_cache)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_cache-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# What 4,096 tokens keep, and how many such texts fit into 64 GiB. LLaMA 2 70B as it is, and as it would be with a key head for each query head, or one for all.
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_cache", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for name, sizes in {"SmolLM2-135M": (30, 9, 3, 64), "LLaMA 7B": (32, 32, 32, 128), "LLaMA 2 70B": (80, 64, 8, 128), "   with K = 64": (80, 64, 64, 128), "   with K = 1": (80, 64, 1, 128)}.items():
+    for bits in (16, 8):
+        found = attempt(predict_cache, *sizes, bits, 4096, 64)
+        if found is not None:
+            print(f"{name:<14} {bits:>2} bits: {found['token'] / 2**10:>7,.1f} KiB a token, {found['text'] / 2**30:>6.2f} GiB a text, {found['texts']:>5,} texts")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "to_halves-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. The same head in another order
+#
+# - **What it is for**: LLaMA's authors turn neighbours against each other, most libraries turn the first half of a head against the second. Their files differ in the order of rows, and nothing in a file says which it is. Whoever forgets to convert gets a model that writes fluent nonsense.
+# - **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4
+# - **Needs**: reshaping, exercise *rotate* of chapter 4.
+# - **Paper**: Su et al. (2021), section 3.2.2, for the pairs.
+#
+# **The idea.** A head has $D$ numbers, an even number of them. Rotary positions turn them in pairs, one angle a pair. In the layout *pairs* the numbers 0 and 1 are a pair, then 2 and 3, and so on. In the layout *halves* number 0 goes with number $D/2$, number 1 with $D/2 + 1$, and so on; in both the angles come in the same order. The rows of a projection $w$ make these numbers: the first $D$ rows those of head 0, the next $D$ those of head 1, and so on.
+#
+# Write `to_halves(w, H)`: $w$ serves *pairs*; return the same rows in the order that serves *halves*. Where rows of *pairs* 0 and 1 were, that pair now stands at 0 and $D/2$.
+#
+# **By hand.** One head, $D = 6$: rows 0 1 2 3 4 5 become **0 2 4 1 3 5**: the firsts of the pairs, then their seconds. Two heads with $D = 4$: **0 2 1 3, 4 6 5 7**.
+#
+# **Rules**
+#
+# - A head's rows stay among themselves. Rows are moved, never changed.
+# - A bias is moved as its rows are: $w$ may have one axis, or two.
+# - Where the rows cannot be $H$ heads of pairs, because there are not $H$ times an even number of them, raise a `ValueError`.
+#
+# **In**: `w` of shape $(R, C)$ or $(R)$; `H` an int from 1 to 300. **Out**: the same shape.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# For $D = 4$ there and back are the same. Try it with 6.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Make row numbers and not rows: `torch.arange(R).reshape(H, D // 2, 2)` has a pair in each last row. Which two axes have to change places, so that flat again it is the order? Then `w[order]`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Files of two columns with (night, day) one after the other, for several towns; wanted are all nights of a town, then all its days. Lists will do.
+#
+# ```python
+# def nights_first(values, towns):
+#     size, found = len(values) // towns, []
+#     for start in range(0, len(values), size):
+#         found += values[start:start + size:2] + values[start + 1:start + size:2]
+#     return found
+# ```
+#
+# `nights_first([1, 10, 2, 20, 3, 30, 4, 40], 2)` gives `[1, 2, 10, 20, 3, 4, 30, 40]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "to_halves", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def to_halves(w: Float[Tensor, "R *C"], H: int) -> Float[Tensor, "R *C"]:
+    """Rows that serve pairs of neighbours, in the order that serves halves."""
+    ### BEGIN SOLUTION
+    if len(w) % (2 * H):
+        raise ValueError(f"{len(w)} rows are not {H} heads of pairs")
+    order = torch.arange(len(w)).reshape(H, -1, 2).transpose(1, 2)     # (H, 2, D/2)
+    return w[order.flatten()]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "to_halves-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(to_halves)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "to_halves-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The cases by hand. Then one query and one key, turned by their positions in both layouts: the scores agree, if the rows are in order.
+
+# %% nbgrader={"grade": false, "grade_id": "look-to_halves", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for rows, heads in ((6, 1), (8, 2), (12, 2)):
+    found = attempt(to_halves, torch.arange(rows).float(), heads)
+    if found is not None:
+        print(f"{rows:>2} rows, {heads} head{'s' * (heads > 1)}: {[int(one) for one in found.tolist()]}")
+
+
+def turned(x, position, halves):
+    """A head's numbers, each pair turned by its angle."""
+    angles = position * 100.0 ** -(torch.arange(len(x) // 2) / (len(x) // 2))
+    first, second = x.chunk(2) if halves else (x[0::2], x[1::2])
+    pair = first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()
+    return torch.cat(pair) if halves else torch.stack(pair, 1).flatten()
+
+
+token, query, key = (torch.randn(shape, generator=torch.Generator().manual_seed(3)) for shape in ((4,), (6, 4), (6, 4)))
+scored = {"pairs": (query, key, False), "halves, rows as they were": (query, key, True), "halves, your rows": (*(attempt(to_halves, one, 1) for one in (query, key)), True)}
+for name, (left, right, halves) in scored.items():
+    if left is not None:
+        print(f"{name:<26} {turned(left @ token, 7, halves) @ turned(right @ token, 2, halves):.4f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-cache", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. The cache
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "KVCache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Keys and values so far
+#
+# - **What it is for**: without it each new token costs a pass over the whole text. The class is small, and it is where published code goes wrong: one place too far, one row of another text, or the old end after something was taken back.
+# - **Difficulty** 3 of 5 · **Time** 25 minutes · **Points** 8
+# - **Needs**: classes, slices.
+# - **Paper**: Shazeer (2019), section 2.4; Pope et al. (2022), section 2, for what it costs.
+#
+# **The idea.** A cache keeps the keys and the values of one layer, with room for so many tokens of each of $B$ texts. Write the class `KVCache(B, K, room, D)`:
+#
+# - `append(k, v)` takes the keys and the values of the next $T$ tokens, each $(B, K, T, D)$, and puts them behind those that are there. It returns a tuple of two tensors, **all keys so far and all values so far**, each $(B, K, S, D)$, where $S$ is the number of tokens so far, these ones included.
+# - `length` is the number of tokens so far, an int: 0 at the start.
+# - `truncate(n)` keeps the first n tokens and forgets those behind them. It returns nothing. What is appended next stands at place n.
+#
+# **By hand.** `cache = KVCache(1, 1, 4, 1)`. Append keys 5, 6: it returns 5, 6, and `length` is 2. Append 7: it returns **5, 6, 7**. Truncate to 1, append 8: it returns **5, 8**, and `length` is 2. Append 9, 10, 11: there is room for 4 and it would be 5, so it raises, and still holds 5, 8.
+#
+# **Rules**
+#
+# - Where there is no room for all $T$ tokens `append` raises a `ValueError`, and so does `truncate(n)` with n below 0 or above `length`. After that everything is as it was before: `length`, and all that the cache holds.
+# - $T$ may be anything from 1 on, each time another. n may be 0, and it may be `length`.
+# - Keys and values are two different things, and texts and heads do not mix. Each cache has its own.
+# - Whether what you return is a view of what you keep is yours to choose, and so is whether you keep what you are given or a copy: nobody writes into either, and what came back earlier may change with the cache. (Real caches make all their room at once and return views: a step then copies only its own token.)
+#
+# **In**: `B`, `K`, `room`, `D` ints of at least 1; `room` and $T$ at most 300; `k` and `v` float32, and views of larger tensors among them. Numbers come out exactly as they went in.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What has to be checked before anything is changed?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# In `__init__` make two tensors of zeros of shape (B, K, room, D), or one for both, and `length` 0. `append` works out where the new tokens stop, raises if that is too far, writes them from `length` to there along the tokens' axis, sets `length`, and returns all up to there. `truncate` checks n and sets `length`: what stands behind it is written over later.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A shelf with room for some books, which hands out all that stands on it.
+#
+# ```python
+# class Shelf:
+#     def __init__(self, room):
+#         self.books, self.room = [], room
+#
+#     def put(self, *more):
+#         if len(self.books) + len(more) > self.room:
+#             raise ValueError("no room")
+#         self.books = [*self.books, *more]
+#         return self.books
+#
+#     def clear_behind(self, n):
+#         self.books = self.books[:n]
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "KVCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class KVCache:
+    """Keys and values of one layer for the tokens so far."""
+
+    def __init__(self, B: int, K: int, room: int, D: int):
+        ### BEGIN SOLUTION
+        self.both = torch.zeros(2, B, K, room, D)                      # keys, then values
+        self.length = 0
+        ### END SOLUTION
+
+    def append(self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+        """Put these behind the others, and return all keys and all values so far."""
+        ### BEGIN SOLUTION
+        start, stop = self.length, self.length + k.shape[2]
+        if stop > self.both.shape[3]:
+            raise ValueError(f"no room for {stop} tokens")
+        self.both[0, :, :, start:stop], self.both[1, :, :, start:stop] = k, v
+        self.length = stop
+        return tuple(self.both[:, :, :, :stop])
+        ### END SOLUTION
+
+    def truncate(self, n: int) -> None:
+        """Forget all but the first n tokens."""
+        ### BEGIN SOLUTION
+        if n < 0 or n > self.length:
+            raise ValueError(f"{n} of {self.length} tokens cannot be kept")
+        self.length = n
+        ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "KVCache-check", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+check(KVCache)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "KVCache-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand.
+
+# %% nbgrader={"grade": false, "grade_id": "look-KVCache", "locked": true, "schema_version": 3, "solution": false, "task": false}
+cache = attempt(KVCache, 1, 1, 4, 1)
+if cache is not None:
+    for command, numbers in (("append", [5, 6]), ("append", [7]), ("truncate", 1), ("append", [8]), ("append", [9, 10, 11])):
+        try:
+            given = torch.tensor(numbers, dtype=torch.float32)
+            came = cache.truncate(numbers) if command == "truncate" else cache.append(given.view(1, 1, -1, 1), -given.view(1, 1, -1, 1))
+            print(f"{command} {numbers}: length {cache.length}" + (f", keys {came[0].flatten().tolist()}, values {came[1].flatten().tolist()}" if came else ""))
+        except ValueError as error:
+            print(f"{command} {numbers}: refused ({error}), length {cache.length}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "cached_generate-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Write with a cache
+#
+# - **What it is for**: this loop is what every server runs. In it the same token must not be read twice, and each must be read at its own place. A published course had the place grow by the whole prompt in each step; the text stayed fluent for a while.
+# - **Difficulty** 3 of 5 · **Time** 21 minutes · **Points** 6
+# - **Needs**: exercise *generate* of chapter 9.
+# - **Paper**: Pope et al. (2022), section 2, for prefill and decoding.
+#
+# **The idea.** `step(ids, start)` is a model with a cache. `ids` is a list of the tokens that it shall read now, one or more. `start` is the place of the first of them in the text, counted from 0. The model keeps what it reads. It returns logits $(T, V)$: a row for each of these tokens, which says what may come after it.
+#
+# Write `cached_generate(step, prompt, n)`. It returns the n new tokens as a list of ints. Each is the one with the largest logit in the row after the last token of the text so far. The text is the prompt, and then the new tokens.
+#
+# **By hand.** A prompt of 4 tokens and n = 3. First `step` gets all 4, with start **0**; the last of the 4 rows gives new token a. Then it gets [a] with start **4**, which gives b. Then [b] with start **5**, which gives c. The result is [a, b, c]. It read 4 + 1 + 1 = **6** tokens. c is never read.
+#
+# **Rules**
+#
+# - The whole prompt goes into the first call. After it, each call has one token. No token is read twice, and the last new token is not read at all: n calls in all.
+# - Call it as `step(ids, start)`, without names, with a list of ints and an int: no tuple, no tensor, no tensor in a list. It changes neither.
+# - With n = 0 nothing is asked: the list is empty.
+# - No token ends the text early.
+#
+# **In**: `step` as above; it may be used once, for this text; `prompt` a list of 1 to 300 ints; `n` an int from 0 to 300. The logits are float32. In each row that you choose from one is the largest, though maybe by its last digit only; others may be minus infinity. **Out**: a list of n ints.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# At the beginning of each round of the loop: what has not been read yet, and how much has been?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Keep two things: the list of tokens to be read next, at first the prompt, and the number of tokens read so far, at first 0. Each of the n rounds calls `step` with both, adds the length of that list to the number, takes the likeliest of the last row, and makes the new list of that token alone.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A teller that is handed money in portions, with the number of coins that it has had before, and gives a receipt after each portion; the coin that it names is the next portion.
+#
+# ```python
+# def receipts(teller, coins, rounds):
+#     portion, before, found = coins, 0, []
+#     for _ in range(rounds):
+#         receipt = teller(portion, before)
+#         before += len(portion)
+#         portion = [receipt]
+#         found.append(receipt)
+#     return found
+# ```
+#
+# With a teller `lambda portion, before: before + sum(portion)`, `receipts(teller, [2, 5], 3)` gives `[7, 9, 12]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "cached_generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cached_generate(step: Callable[[list[int], int], Float[Tensor, "T V"]], prompt: list[int], n: int) -> list[int]:
+    """The n likeliest tokens behind the prompt, each token read once and at its place."""
+    ### BEGIN SOLUTION
+    new, unread, start = [], prompt, 0
+    for _ in range(n):
+        row = step(unread, start)[-1]
+        start += len(unread)
+        unread = [int(row.argmax())]
+        new += unread
+    return new
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "cached_generate-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(cached_generate)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "cached_generate-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A model that counts what it reads, with a prompt of 16. The second column is what a loop without a cache would read.
+
+# %% nbgrader={"grade": false, "grade_id": "look-cached_generate", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for number in (1, 16, 128):
+    counted = []
+
+    def counting(ids, start):
+        """Says that the token after t is t + 1, and counts."""
+        counted.append(len(ids))
+        return torch.eye(300)[[token + 1 for token in ids]]
+
+    found = attempt(cached_generate, counting, list(range(16)), number)
+    if found is not None:
+        print(f"{number:>3} new tokens: {sum(counted):>4} read in {len(counted)} calls, {sum(range(16, 16 + number)):>6,} without a cache; {found[:3]} ...")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "forty_users-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Out of memory at 40 users
+#
+# - **What it is for**: this is a real evening of whoever runs a server. The weights fit, the first users are happy, and the forty-first gets an error.
+# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it
+# - **Needs**: exercise 6.
+# - **Paper**: Ainslie et al. (2023), section 1; Pope et al. (2022), section 2.
+#
+# **The question.** A firm serves a model of 70 billion parameters: 80 layers, 64 query heads, 8 key heads of 128 numbers. Weights and cache are kept in 16 bits. After the weights there are 50 GiB left for the caches, and every user gets room for 4,096 tokens, whether they use it or not. It runs out of memory at 40 users. A colleague writes: *The cache grows with the square of the length, so we should halve the context. And let us drop the query heads from the cache.*
+#
+# In about 130 words: work out what a token and a user take, and show that it is 40 users. What is wrong with both of the colleague's sentences? Then name **three different remedies**, each with how many bytes a token or how many users it gives, and with what it costs.
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# `predict_cache(80, 64, 8, 128, 16, 4096, 50)`. Which of its seven numbers can somebody change, and who pays for it?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# What is kept is a product of a few factors. Go through them: bits, tokens that are reserved, tokens that are really there, key heads, layers, the memory itself. Two of them cannot be changed in a trained model without training.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *A cloakroom is full at 200 guests: each has two hooks, used or not.* Hooks given out one by one serve nearly 400 guests with one coat each, at the price of a list that says whose is where. Thinner hangers put two coats on a hook; they crease. A second room costs rent.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "forty_users", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; they take about half a minute on a quiet machine.
+#
+# SmolLM2 has 135 million parameters in 30 layers, 9 query heads and 3 key heads. Its file keeps the rows of queries and keys in the order for pairs. From here on only its matrices are used. Your `to_halves` puts the rows in order, your `rms_norm` and `swiglu` are its layers, your `grouped_attention` lets each token look back, 30 of your caches keep what was read, and your `cached_generate` writes. The course adds the embedding, the angles and the sums between the layers.
+# Then one of your functions at a time is exchanged for a wrong version of itself.
+
+# %% nbgrader={"grade": false, "grade_id": "real-llama", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+
+from course.demo import ready
+from reference_impl import corpora
+from reference_impl.generation.loop import generate as reference_generate
+from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.layers.attention import merge_heads, split_heads
+from reference_impl.layers.rotary import rotary_tables, rotate
+from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata
+from reference_impl.weights.gguf_files import read_gguf
+
+
+def opened():
+    """SmolLM2, its tokenizer, and its file, in which queries and keys have their rows in the order for pairs."""
+    file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
+    return corpora.load("smollm2").eval(), tokenizer_from_metadata(file.metadata), file
+
+
+def yours() -> dict[str, Callable]:
+    """What you wrote, by its part in the model."""
+    return {"norm": rms_norm, "feed": swiglu, "attend": grouped_attention, "order": to_halves, "cache": KVCache, "write": cached_generate}
+
+
+def speaker(model, pairs: Callable[[int, str], Tensor], parts: dict[str, Callable], room: int) -> Callable:
+    """A `step` for your `cached_generate`: the model's matrices between your functions. pairs: the rows of a layer's "q" or "k", as the file has them."""
+    config, eps = model.config, model.config.rms_norm_eps
+    H, K = config.num_heads, config.num_kv_heads
+    D = config.head_dim or config.hidden_size // H
+    kept = [parts["cache"](1, K, room, D) for _ in model.blocks]
+    projections = [[parts["order"](pairs(layer, name), heads) for name, heads in (("q", H), ("k", K))] for layer in range(len(model.blocks))]
+
+    @torch.no_grad()
+    def step(ids, start):
+        x = model.embedding(torch.tensor([ids]))
+        tables = rotary_tables(torch.arange(start, start + len(ids)), D, config.rope_theta)
+        for block, cache, (query, key) in zip(model.blocks, kept, projections):
+            normed = parts["norm"](x, block.attention_norm.weight, eps)
+            turned_queries, turned_keys = rotate(split_heads(normed @ query.T, H), tables), rotate(split_heads(normed @ key.T, K), tables)
+            so_far = cache.append(turned_keys, split_heads(block.attention.value(normed), K))
+            x = x + block.attention.output(merge_heads(parts["attend"](turned_queries, *so_far)))
+            layer = block.feed_forward
+            x = x + parts["feed"](parts["norm"](x, block.feed_forward_norm.weight, eps), layer.gate.weight, layer.up.weight, layer.down.weight)
+        return model.output(parts["norm"](x[:, -1:], model.norm.weight, eps))[0]
+
+    step.kept = kept
+    return step
+
+
+def wrong_versions() -> dict[str, dict[str, Callable]]:
+    """Your own functions, each made wrong in one place."""
+    def in_turns(q, k, v):
+        order = torch.arange(q.shape[1]).reshape(-1, k.shape[1]).T.flatten()       # heads 0, 3, 6, then 1, 4, 7, then 2, 5, 8
+        return grouped_attention(q[:, order], k, v)[:, order.argsort()]
+
+    def grown(step, prompt, n):
+        return cached_generate(lambda ids, start: step(ids, len(prompt) * (start - len(prompt) + 1) if start else 0), prompt, n)
+
+    return {"rows left in the order of the file": {"order": lambda w, H: w}, "gate and up exchanged": {"feed": lambda x, gate, up, down: swiglu(x, up, gate, down)},
+            "key heads in turns": {"attend": in_turns}, "a norm that takes the mean away": {"norm": lambda x, w, eps: rms_norm(x - x.mean(-1, keepdim=True), w, eps)},
+            "start grows by the prompt": {"write": grown}}
+
+# %% nbgrader={"grade": false, "grade_id": "real-llama-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(rms_norm, swiglu, grouped_attention, to_halves, KVCache, cached_generate, needs=["smollm2"]):
+    smollm, tokenizer, file = opened()
+    prompt, new = list(tokenizer.encode("We sat on the bank of the").ids), 16
+
+
+    def pairs_of(layer, name):
+        """The rows of a layer's queries or keys, as they lie in the file."""
+        return file.tensor(f"blk.{layer}.attn_{name}.weight")
+
+
+    step, started = speaker(smollm, pairs_of, yours(), 64), time.perf_counter()
+    said = cached_generate(step, prompt, new)
+    print(f"{'yours':<36} {tokenizer.decode(said)!r}   ({time.perf_counter() - started:.1f} s)")
+    theirs = reference_generate(smollm, [prompt], SamplingParams(temperature=0.0, max_tokens=new))[0].ids
+    print(f"{'the course':<36} {tokenizer.decode(theirs)!r}   (token for token the same: {said == list(theirs)})")
+    for cache in step.kept:                                                        # back to the prompt, and on with another word
+        cache.truncate(len(prompt))
+    money = list(tokenizer.encode(" money").ids)
+    other = cached_generate(lambda ids, start: step(ids, start + len(prompt)), money, 8)
+    print(f"{'taken back, and on with money':<36} {tokenizer.decode(money + other)!r}")
+    for name, change in wrong_versions().items():
+        parts = yours() | change
+        print(f"{name:<36} {tokenizer.decode(parts['write'](speaker(smollm, pairs_of, parts, 64), prompt, new)) or 'no text: nothing but marks that are not shown'!r}")
+
+# %% nbgrader={"grade": false, "grade_id": "real-work", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def without_a_cache(model, pairs: Callable[[int, str], Tensor], prompt: list[int], n: int) -> tuple[list[int], int]:
+    """The same tokens by your functions, each step with empty caches and the whole text; and how many tokens were read."""
+    new, read = [], 0
+    step = speaker(model, pairs, yours(), len(prompt) + n)
+    while len(new) < n:
+        for cache in step.kept:
+            cache.truncate(0)
+        new += [int(step(prompt + new, 0)[-1].argmax())]
+        read += len(prompt) + len(new) - 1
+    return new, read
+
+# %% nbgrader={"grade": false, "grade_id": "real-work-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(rms_norm, swiglu, grouped_attention, to_halves, KVCache, cached_generate, needs=["smollm2"]):
+    for new in (8, 24):
+        started = time.perf_counter()
+        with_one = cached_generate(speaker(smollm, pairs_of, yours(), 64), prompt, new)
+        between = time.perf_counter()
+        without, read = without_a_cache(smollm, pairs_of, prompt, new)
+        print(f"{new} new tokens: with your caches {len(prompt) + new - 1} tokens read, {between - started:.1f} s; without {read}, {time.perf_counter() - between:.1f} s; the same text: {with_one == without}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A real model speaks through what you wrote, with the tokens that the course's own code gives. Nothing in it is larger than your exercises were, but the numbers.
+#
+# Look at the wrong versions. None of them raises an error; every shape fits. Some are nonsense from the first token, so that anybody would notice. Others go on in whole sentences, and only somebody who compares with another implementation can tell. A loss that falls, or a text that reads well, proves no line of a program; the same tokens as an independent implementation nearly do.
+#
+# One word of warning: where two tokens are nearly equally likely, a product that adds up in another order may choose the other one. That is no mistake of yours. A text without a cache and one with it can part for that reason alone, on another machine.
