@@ -1,0 +1,980 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 13. FlashAttention: the exercises
+#
+# Attention makes a table of scores, uses it once, and throws it away. Need it ever be written down?
+# In this notebook you count what moves, merge two halves of a softmax, and write attention and its gradient tile by tile in torch. Then you write it again for a GPU, in Triton: three kernels, which run here in Triton's interpreter, on any CPU. Last you write the test that such a kernel should have had.
+#
+# There are 9 exercises and 55 points. Plan about 180 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | What is moved, and what is kept | 1 to 2 | 25 | 10 |
+# | Tiles, forward and back | 3 to 4 | 60 | 17 |
+# | Kernels | 5 to 7 | 68 | 19 |
+# | Would you merge it? | 8 to 9 | 27 | 9 |
+# | Your code runs the real thing | nothing to write | 2 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one query, one key, one number.
+# In grading a kernel is also compiled for a GPU, which needs none. The interpreter forgives some things that a compiler does not: the cards say which.
+#
+# **On a Mac, or on Windows**: Triton has wheels for Linux only. Exercises 1 to 4, 8 and 9 need none. For 5 to 7 use Linux: a server, WSL, a container, or a free notebook on the web; what is handed in is graded on Linux in any case. The first cell says whether Triton is here.
+#
+# **Letters.** $H$ heads, $T$ queries and $S$ keys in a text, $D$ numbers in each of them. $K$ heads of keys, where heads of queries share them. A tile has so many `rows`, which are queries, and so many `columns`, which are keys.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were, but for those that a kernel writes into. Return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. Exercises 5 to 7 say themselves how their tensors lie.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* All tensors are float32. They are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
+# - *Logarithms* are natural ones.
+# - *Scores* are divided by $\sqrt D$ everywhere. *Causal* means that the queries are the last $T$ of the $S$ keys: query $t$ stands at place $t + S - T$ and sees no key behind that place. A query that sees no key at all gives zeros.
+# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own kernels, layers and models, and torch's fused attention.
+# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, unless a statement says otherwise. Loops over tiles in plain Python are fast enough: one call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import os
+import sys
+
+if "ipykernel" in sys.modules and "get_ipython" in globals():                    # in a notebook kernels are interpreted, on the CPU; Triton looks for this when it is imported
+    os.environ["TRITON_INTERPRET"] = "1"
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+try:
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError:                       # then a kernel is a function that nothing calls
+    from types import SimpleNamespace
+    triton, tl = SimpleNamespace(jit=lambda kernel: kernel), SimpleNamespace(constexpr=object)
+    print("Triton is not here: it has wheels for Linux only. Exercises 1 to 4, 8 and 9 work; for 5 to 7 take this notebook to Linux.")
+
+from autograder.check import check
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-moved", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. What is moved, and what is kept
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_traffic-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. What moves?
+#
+# - **What it is for**: a GPU multiplies much faster than it reads. Whether a change makes attention faster is seen in such a count, before anybody writes a kernel.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5
+# - **Needs**: how many numbers a matrix has.
+# - **Paper**: Dao et al. (2022), section 3.2 and algorithm 0; Dao (2023), section 3.1, for the order of the loops.
+#
+# **What to predict.** One head has $N$ queries, $N$ keys and $N$ values of $D$ numbers, each of `size` bytes. Nothing is causal, and each table is moved as a whole. Return a dictionary of three whole numbers:
+#
+# - `"plain"`: the bytes that plain attention reads and writes, in three steps that each read all their inputs from memory and write their result back: scores from $Q$ and $K$; shares from scores, $N \times N$ both; the output from shares and $V$;
+# - `"flash"`: the bytes that flash attention reads and writes, with `rows` queries in a tile. Each tile of queries is read once, then walks over all of $K$ and $V$, and then writes its rows of the output. The tile at the end may be smaller: it walks over all keys like the others. Beside the output each query leaves **one number of 4 bytes**, whatever `size` is, the log-sum-exp;
+# - `"operations"`: the multiplications and additions, each counted as one, of the **two products of matrices** in flash attention: $QK^\top$, and shares times $V$. A product that sums over $m$ numbers counts $2m$ for each number of its result. Scaling, `exp` and the running sums are left out.
+#
+# **By hand.** $N = 8$, $D = 4$, `rows` = 4, 2 bytes. *Plain*: scores 32 + 32 + 64, shares 64 + 64, output 64 + 32 + 32: 384 numbers, **768** bytes. *Flash*: two tiles, each with 16 + 64 + 16 numbers: 192 numbers and 8 times 4 bytes, **416**. *Operations*: 64 scores of 8 operations, and 32 outputs of 16: **1024**.
+#
+# **Rules**
+#
+# - `rows` may be larger than $N$: then there is one tile, of $N$ rows.
+# - The numbers may be large: count in ints, no floats.
+#
+# **In**: four ints: `N` and `rows` from 1 to a million, `D` from 1 to 1024, `size` from 1 to 8. **Out**: a dictionary of three ints.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many tiles of queries are there, and what does each of them read that the others read as well?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Count numbers first. Plain: $N D$ four times, $N^2$ four times. Flash: $N D$ twice, and $2 N D$ for each tile. Multiply by `size`, and then add what has 4 bytes. The products are those of plain attention.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A library's books are compared, each with each. The reader carries `armful` books to a desk, and has all others brought past one by one.
+#
+# ```python
+# def carried(books, armful):
+#     armfuls = -(-books // armful)          # rounded up
+#     return {"to the desk": books, "past it": armfuls * books}
+# ```
+#
+# `carried(10, 4)` carries 10 to the desk and 30 past it.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_traffic", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_traffic(N: int, D: int, rows: int, size: int) -> dict[str, int]:
+    """Bytes of plain and of flash attention, and the operations of flash attention's two products."""
+    ### BEGIN SOLUTION
+    walks = -(-N // rows)
+    numbers = 2 * N * D + walks * 2 * N * D
+    return {"plain": size * (4 * N * D + 4 * N * N), "flash": size * numbers + 4 * N, "operations": 4 * N * N * D}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_traffic-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(predict_traffic)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_traffic-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# One head of the chapter's first page, and one of 8,192 words. An H100 multiplies 295 times in 16 bits while it moves one byte: below that it waits for its memory.
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_traffic", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for length, width, rows, size in ((1024, 64, 128, 2), (8192, 64, 128, 2), (8192, 128, 128, 2), (8192, 128, 1, 2)):
+    found = attempt(predict_traffic, length, width, rows, size)
+    if found is not None:
+        print(f"N = {length:>5}, D = {width:>3}, {rows:>3} rows: {found['plain'] / 2**20:>6.1f} MiB or {found['flash'] / 2**20:>7.1f} MiB; "
+              f"{found['operations'] / found['plain']:>4.0f} or {found['operations'] / found['flash']:>4.0f} operations a byte")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "merge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Merge two pieces
+#
+# - **What it is for**: this is why a softmax can be made from pieces, in any order, on any number of processors. Flash attention uses it tile after tile, ring attention machine after machine, and a server that decodes long texts cuts its cache by it.
+# - **Difficulty** 2 of 5 · **Time** 13 minutes · **Points** 5
+# - **Needs**: `exp`, `torch.maximum`.
+# - **Paper**: Milakov and Gimelshein (2018), section 3.1, for the sum; Dao et al. (2022), section 3.1, for the mixture.
+#
+# **The idea.** A piece has seen some of a row's scores $s_j$, each with a value $v_j$ of $D$ numbers. It keeps three things:
+#
+# $$m = \max_j s_j \qquad \ell = \sum_j e^{s_j - m} \qquad o = \sum_j e^{s_j - m}\, v_j$$
+#
+# the **peak**, the **sum**, and the **mixture**, both relative to the peak. The softmax's answer would be $o / \ell$. Write `merge(one, other)`: from two pieces, for $R$ rows at once, make the piece that has seen the scores of both.
+#
+# **By hand.** In powers of 2, to keep the numbers round. One piece saw the scores 1 and 3, with values 15 and 0: peak 3, sum ¼ + 1 = 1.25, mixture 3.75. The other saw 4 and 2 with values 0 and 15: peak 4, sum 1.25, mixture 3.75. Together the peak is **4**; the first piece shrinks by ½; the sum is .625 + 1.25 = **1.875**, the mixture 1.875 + 3.75 = **5.625**. The answer is 5.625 / 1.875 = 3, as in one go. In your function powers are those of $e$: the peaks above are $3 \ln 2$ and $4 \ln 2$ there, and the rest is as here.
+#
+# **Rules**
+#
+# - A piece that has seen no score has the peak $-\infty$, and 0 in its sum and mixture. In one call some rows may be empty and others not. Two empty ones make an empty one. Nothing is ever NaN.
+# - Return the sum and the mixture, not the mean.
+#
+# **In**: two tuples of float32 tensors: peak $(R)$, from -10,000 to 10,000 or $-\infty$; sum $(R)$, from 1 to 1000, or 0 where the peak is $-\infty$; mixture $(R, D)$. **Out**: such a tuple.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The new peak is that of one of the two. What happens to the other's sum when its peak is replaced by a larger one?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `peak = torch.maximum(...)`. Two factors, one for each side: exp(its peak - `peak`). Where `peak` is $-\infty$, both are $-\infty - (-\infty)$: replace `peak` there by 0 before you subtract. Then both sums and both mixtures are added, each times its factor; the mixture needs one more axis.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Two prices in currencies of their own, each with how many dollars the currency is worth; the sum in the currency that is worth more.
+#
+# ```python
+# def total(one, other):
+#     (worth, price), (worth_2, price_2) = one, other
+#     larger = max(worth, worth_2)
+#     return larger, price * worth / larger + price_2 * worth_2 / larger
+# ```
+#
+# `total((2.0, 10.0), (4.0, 1.0))` is `(4.0, 6.0)`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+Piece = tuple[Float[Tensor, " R"], Float[Tensor, " R"], Float[Tensor, "R D"]]
+
+
+def merge(one: Piece, other: Piece) -> Piece:
+    """The piece that has seen what both have seen: its peak, its sum, its mixture."""
+    ### BEGIN SOLUTION
+    top = torch.maximum(one[0], other[0])
+    ground = torch.where(top == -torch.inf, 0.0, top)
+    left, right = (piece[0].sub(ground).exp() for piece in (one, other))
+    return top, left * one[1] + right * other[1], left[:, None] * one[2] + right[:, None] * other[2]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "merge-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(merge)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "merge-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A row of a thousand scores, cut into pieces in many ways: the answer is the same up to rounding. The pieces are merged from the left, from the right, and in pairs.
+
+# %% nbgrader={"grade": false, "grade_id": "look-merge", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from functools import reduce
+
+torch.manual_seed(1)
+scores, values = 4 * torch.randn(1000), torch.randn(1000, 2)
+whole = scores.double().softmax(0) @ values.double()
+cuts = {cut: [(part.amax()[None], (part - part.amax()).exp().sum()[None], ((part - part.amax()).exp() @ their)[None])
+              for part, their in zip(scores.split(cut), values.split(cut))] for cut in (1, 10, 300)}
+if attempt(merge, *cuts[300][:2]) is not None:
+    for pieces in cuts.values():
+        for name, order in (("from the left", pieces), ("from the right", pieces[::-1])):
+            found = reduce(merge, order)
+            print(f"{len(pieces):>4} pieces, {name:<14}: {found[2][0] / found[1][0]}, apart by {(found[2][0] / found[1][0] - whole).abs().max().item():.0e}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-tiles", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Tiles, forward and back
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash_forward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. Attention, tile by tile
+#
+# - **What it is for**: the algorithm, in torch. A kernel does the same steps in the same order, and is tested against such a twin.
+# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 9
+# - **Needs**: exercise 2, batched products.
+# - **Paper**: Dao (2023), algorithm 1; Dao et al. (2022), algorithm 1, has the loops the other way round.
+#
+# **The idea.** In each head, cut the queries into tiles of `rows` and the keys into tiles of `columns`. For each tile of queries keep a peak, a sum and a mixture for each of its rows. Walk over the tiles of keys: make the scores of this tile of the table, merge them into the three, forget them. At the end divide the mixture by the sum, once. Write `flash_forward(q, k, v, rows, columns, causal)`, which returns two tensors:
+#
+# - `out`, $(H, T, D)$: what attention gives;
+# - `lse`, $(H, T)$: for each query $\log \sum_j e^{s_j}$ over the scores that it sees, the **log-sum-exp**. It is the peak plus the logarithm of the sum, and it is all that the backward pass needs of the softmax.
+#
+# **By hand.** One head, one query, $D = 1$, so that nothing is divided: $q$ = 1, keys $\ln 2$ · (1, 3, 4, 2), values 15, 0, 0, 15, `columns` = 2. The tiles are the two pieces of exercise 2. `out` is **3**, and `lse` is $4 \ln 2 + \ln 1.875 = \ln 30$ = **3.401**, since 2 + 8 + 16 + 4 = 30.
+#
+# **Rules**
+#
+# - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
+# - Causal as in the rules of all exercises: query $t$ stands at place $t + S - T$. A query that sees no key has zeros in `out`, and $-\infty$ in `lse`.
+# - Scores may be as large as 300 and as low as -300, all of a row too. There `out` and `lse` are compared to three digits, and to 0.001 near 0.
+# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked twice: with one head, $D$ = 8, 4,096 queries, 128 keys and tiles of 128 by 128; and causal with two heads, $D$ = 2, 1,024 queries, as many keys and tiles of 256 by 128. All tensors that your function holds at once must fit into 1.5 MiB there; a row or a column of tiles does not. Torch's tensors are what is counted.
+#
+# **In**: `q` $(H, T, D)$, `k` and `v` $(H, S, D)$, float32; `rows` and `columns` ints from 1 to 512; `causal` True or False. **Out**: a tuple of two float32 tensors.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# All heads do the same at the same time: the head can stay the first axis of everything. What are the shapes of the peak, the sum and the mixture of one tile of queries?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Two loops over `range(0, T, rows)` and `range(0, S, columns)`; slices end where the tensor ends. Scores by `@`; where a query may not see a key, `masked_fill` with $-\infty$. Start the peak at a finite number that is lower than every score, such as -1e30: then $-\infty$ is never subtracted from $-\infty$. The new peak is the larger of the old one and the tile's. The old sum and the old mixture times exp(old peak - new peak), plus the tile's. At the end, a sum of 0 marks a query that saw nothing.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The mean and the largest of each row of a matrix, read in tiles, with only two numbers a row kept.
+#
+# ```python
+# def mean_and_largest(x, columns):
+#     kept, largest = torch.zeros(len(x)), torch.full((len(x),), -1e30)
+#     for first in range(0, x.shape[1], columns):
+#         tile = x[:, first:first + columns]
+#         kept, largest = kept + tile.sum(1), torch.maximum(largest, tile.amax(1))
+#     return kept / x.shape[1], largest
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "flash_forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def flash_forward(q: Float[Tensor, "H T D"], k: Float[Tensor, "H S D"], v: Float[Tensor, "H S D"], rows: int, columns: int,
+                  causal: bool) -> tuple[Float[Tensor, "H T D"], Float[Tensor, "H T"]]:
+    """Attention and its log-sum-exp, of which only a tile of scores exists at a time."""
+    ### BEGIN SOLUTION
+    (H, T, D), S = q.shape, k.shape[1]
+    result, ends = q.new_empty(H, T, D), q.new_empty(H, T)
+    for above in range(0, T, rows):
+        mine = q[:, above:above + rows] / D ** 0.5
+        top, summed, mixture = mine.new_full(mine.shape[:2], -1e30), mine.new_zeros(mine.shape[:2]), torch.zeros_like(mine)
+        places = torch.arange(above, above + mine.shape[1]) + S - T
+        for left in range(0, S, columns):
+            scores = mine @ k[:, left:left + columns].mT
+            if causal:
+                scores = scores.masked_fill(torch.arange(left, left + scores.shape[2]) > places[:, None], -torch.inf)
+            higher = torch.maximum(top, scores.amax(2))
+            shares, shrunk = (scores - higher[..., None]).exp(), (top - higher).exp()
+            summed = summed * shrunk + shares.sum(2)
+            mixture = mixture * shrunk[..., None] + shares @ v[:, left:left + columns]
+            top = higher
+        result[:, above:above + rows] = mixture / summed.clamp(min=1e-30)[..., None]
+        ends[:, above:above + rows] = top + summed.log()
+    return result, ends
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "flash_forward-check", "locked": true, "points": 9, "schema_version": 3, "solution": false, "task": false}
+check(flash_forward)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash_forward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand; then a text of 300 against torch's own attention, and the most numbers that any one tensor has on the way.
+
+# %% nbgrader={"grade": false, "grade_id": "look-flash_forward", "locked": true, "schema_version": 3, "solution": false, "task": false}
+q, k, v = torch.ones(1, 1, 1), torch.tensor([1.0, 3.0, 4.0, 2.0]).view(1, 4, 1) * torch.tensor(2.0).log(), torch.tensor([15.0, 0.0, 0.0, 15.0]).view(1, 4, 1)
+found = attempt(flash_forward, q, k, v, 1, 2, False)
+if found is not None:
+    print(f"by hand: out {found[0].item():.3f}, lse {found[1].item():.3f}")
+    torch.manual_seed(2)
+    q, k, v = torch.randn(3, 4, 300, 32)
+    for causal in (False, True):
+        theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        print(f"causal {causal!s:<5}: apart from torch's by {(flash_forward(q, k, v, 64, 64, causal)[0] - theirs).abs().max().item():.0e}; "
+              f"the table would have {4 * 300 * 300:,} numbers, a tile of four heads has {4 * 64 * 64:,}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash_backward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. And back
+#
+# - **What it is for**: in training most of the time goes into the backward pass. It is also where attention's largest tensors used to wait, from the forward pass on, until somebody needed them.
+# - **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 8
+# - **Needs**: exercise 3; no autograd: the formulas stand below.
+# - **Paper**: Dao et al. (2022), algorithm 4 and appendix B.2; Dao (2023), section 3.1.2.
+#
+# **The idea.** Nothing of the table was kept, so each tile of it is computed again. The log-sum-exp $L$ makes that cheap: the weights are $P_{ij} = e^{s_{ij} - L_i}$ at once, with no peak and no sum. With $dO$, the gradient of the output:
+#
+# $$dV = P^\top dO \qquad \delta_i = \sum_d dO_{id}\, O_{id} \qquad dS = P \circ (dO\, V^\top - \delta) \qquad dQ = \tfrac{1}{\sqrt D}\, dS\, K \qquad dK = \tfrac{1}{\sqrt D}\, dS^\top Q$$
+#
+# $\delta$ is one number a query; it stands for $\sum_j P_{ij}\, dP_{ij}$, which would need the whole row. Write `flash_backward(grad, q, k, v, out, lse, rows, columns, causal)`, which returns `dq`, `dk` and `dv`.
+#
+# **Groups.** There may be fewer heads of keys and values, $K$, than of queries, $H$. The first $H / K$ heads of queries share the first head of keys and values, the next $H / K$ the second, and so on. What several heads give to the same `dk` and `dv` adds up.
+#
+# **By hand.** One head, one query, two keys, $D = 1$: $q$ = 0, keys 1 and -1, values 4 and 0, so that both weights are ½ and the output is 2. With $dO$ = 1: $dV$ = (½, ½). $dO\,V^\top$ = (4, 0), $\delta$ = 2, $dS$ = ½ · (2, -2) = (1, -1). $dQ$ = 1 · 1 + (-1) · (-1) = **2**, and $dK$ = (**0**, **0**), since $q$ = 0.
+#
+# **Rules**
+#
+# - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
+# - Causal as before; `lse` is $-\infty$ for a query that sees no key. Such a query gives and gets nothing: zeros, and no NaN.
+# - **Memory**: as in exercise 3. This is asked not causal, in 1.5 MiB, with tiles of 128 by 128: with two heads, $D$ = 2, 128 queries and 4,096 keys, and with one head, $D$ = 4, 4,096 queries and 128 keys. Scores are between -300 and 300 here too.
+#
+# **In**: `grad`, `q` and `out` $(H, T, D)$; `k` and `v` $(K, S, D)$, $H$ a multiple of $K$; `lse` $(H, T)$, all float32, where `out` and `lse` are what exercise 3 gives; `rows` and `columns` ints from 1 to 512. **Out**: a tuple of three float32 tensors in the shapes of `q`, `k` and `v`.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What of the formulas belongs to a row as a whole, what to one tile? And to which of the three results does a tile of the table add something?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Let three results of zeros grow. Two loops as in exercise 3, in either order. In each tile: scores, weights by `exp(scores - lse)`, 0 where the query may not see the key, the scores' gradient; then three `+=`. Where `lse` is $-\infty$, put another number there first: those weights are wiped away by the mask. For groups: give `q`, `grad` and `lse` two axes of heads at the beginning, `unflatten(0, (K, -1))`, so that no key is copied; what a tile adds to the gradients of k and v is summed over the second, `.sum(1)`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The gradient of the sum of `weights * (x @ y.T) ** 2`, by tiles of y, where `weights` are given.
+#
+# ```python
+# def squares_backward(weights, x, y, columns):
+#     dx, dy = torch.zeros_like(x), torch.zeros_like(y)
+#     for first in range(0, len(y), columns):
+#         part = slice(first, first + columns)
+#         ds = 2 * weights[:, part] * (x @ y[part].T)
+#         dx += ds @ y[part]
+#         dy[part] += ds.T @ x
+#     return dx, dy
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "flash_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def flash_backward(grad: Float[Tensor, "H T D"], q: Float[Tensor, "H T D"], k: Float[Tensor, "K S D"], v: Float[Tensor, "K S D"], out: Float[Tensor, "H T D"],
+                   lse: Float[Tensor, "H T"], rows: int, columns: int, causal: bool) -> tuple[Float[Tensor, "H T D"], Float[Tensor, "K S D"], Float[Tensor, "K S D"]]:
+    """The gradients of q, k and v; each tile of the weights is computed again."""
+    ### BEGIN SOLUTION
+    (H, T, D), (K, S, _) = q.shape, k.shape
+    share = lambda x: x.unflatten(0, (K, H // K))                                   # (K, G, T, ...): heads of a group side by side
+    grouped, upstream, ends, inner = share(q), share(grad), share(lse.nan_to_num(neginf=0.0)), share((grad * out).sum(2))
+    dq, dk, dv = torch.zeros_like(grouped), torch.zeros_like(k), torch.zeros_like(v)
+    for above in range(0, T, rows):
+        part = slice(above, min(above + rows, T))
+        places = torch.arange(part.start, part.stop) + S - T
+        for left in range(0, S, columns):
+            keys, values = (x[:, None, left:left + columns] for x in (k, v))        # (K, 1, columns, D)
+            shares = (grouped[:, :, part] @ keys.mT / D ** 0.5 - ends[:, :, part, None]).exp()
+            if causal:
+                shares = shares.masked_fill(torch.arange(left, left + keys.shape[2]) > places[:, None], 0.0)
+            d_scores = shares * (upstream[:, :, part] @ values.mT - inner[:, :, part, None]) / D ** 0.5
+            dq[:, :, part] += d_scores @ keys
+            dk[:, left:left + columns] += (d_scores.mT @ grouped[:, :, part]).sum(1)
+            dv[:, left:left + columns] += (shares.mT @ upstream[:, :, part]).sum(1)
+    return dq.flatten(0, 1), dk, dv
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "flash_backward-check", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+check(flash_backward)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash_backward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Your two functions against autograd through the plain formula, for twelve heads of queries over four of keys.
+
+# %% nbgrader={"grade": false, "grade_id": "look-flash_backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
+torch.manual_seed(3)
+q, k, v, grad = torch.randn(12, 50, 16), torch.randn(4, 50, 16), torch.randn(4, 50, 16), torch.randn(12, 50, 16)
+found = attempt(flash_forward, q, k.repeat_interleave(3, 0), v.repeat_interleave(3, 0), 16, 16, True)
+found = found and attempt(flash_backward, grad, q, k, v, *found, 16, 16, True)
+if found is not None:
+    leaves = [one.clone().requires_grad_() for one in (q, k, v)]
+    scores = leaves[0] @ leaves[1].repeat_interleave(3, 0).mT / 4
+    weights = scores.masked_fill(torch.ones(50, 50).triu(1).bool(), -torch.inf).softmax(2)
+    theirs = torch.autograd.grad((weights @ leaves[2].repeat_interleave(3, 0) * grad).sum(), leaves)
+    print("apart from autograd's: " + ", ".join(f"{name} {(mine - one).abs().max().item():.0e}" for name, mine, one in zip(("dq", "dk", "dv"), found, theirs)))
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-kernels", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Kernels
+#
+# A **kernel** is a function that a GPU starts many times at once. Each start is a **program**; `tl.program_id(0)` tells it its number. `kernel[grid](...)` starts one for each place of the grid, a tuple of one to three numbers. A tensor among the arguments arrives as the **address** of its first number. `tl.load(x + places, mask=..., other=...)` reads from x at a block of places, counted in numbers and not in bytes; `tl.store` writes. Places where the mask is False are neither read nor written, and `other` stands there for what was not read. Arguments marked `tl.constexpr` are known when the kernel is compiled; sizes of blocks (`tl.arange(0, BLOCK)`) must be, and are powers of two.
+#
+# **Rules for the three kernels.** You write two functions in one cell: the kernel, and the one that starts it. The kernel's arguments, and its name, are yours to change.
+#
+# - The result is written into the tensors that are given for it. Nothing is returned.
+# - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
+# - Programs run in any order. None may wait for what another one writes.
+# - The numbers are computed in kernels. What these read, write and multiply is counted and looked at.
+# - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)`, a variable that changes its shape, and `tl.dot` of blocks with a side below 16; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
+# - One call takes seconds at most, at sizes that the statement names: the interpreter takes about a millisecond for each load.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "add-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. The first kernel
+#
+# - **What it is for**: it has all that every kernel has, and nothing else: a program that finds its numbers, and a mask where they end.
+# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 4
+# - **Needs**: the lines above.
+# - **Paper**: Tillet et al. (2019), section 3.
+#
+# **The idea.** Write `add(x, y, out, block)`, which writes `x + y` into `out`. Each program owns `block` numbers, best those that lie side by side, and there are as many programs as are needed, no more. Each number of x and of y is read once.
+#
+# **By hand.** Ten numbers, `block` = 4: **3** programs. The last one owns the places 8, 9, 10 and 11, and masks **two** of them.
+#
+# **In**: `x`, `y` and `out` float32 $(N)$, each with its numbers side by side in memory, $N$ from 1 to 2000; `block` a power of two from 1 to 1024, with at most 40 programs. **Out**: nothing; `out` holds the sums.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Program 0 owns the places 0 to `block` - 1. Which does program 1 own? And which of the last program's places are none?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# In the kernel: the program's number times `BLOCK`, plus `tl.arange(0, BLOCK)`. A mask by comparing with the length. Two loads and one store, each with this mask. Outside: `add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)`; `triton.cdiv` divides and rounds up.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Every second number of x, negated, where programs own results and look for what they need.
+#
+# ```python
+# @triton.jit
+# def negate_kernel(x, out, length, BLOCK: tl.constexpr):
+#     own = BLOCK * tl.program_id(0) + tl.arange(0, BLOCK)
+#     tl.store(out + own, -tl.load(x + 2 * own, mask=2 * own < length), mask=own < (length + 1) // 2)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "add", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    """One program: its block of x + y."""
+    ### BEGIN SOLUTION
+    mine = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = mine < length
+    tl.store(out + mine, tl.load(x + mine, mask=there) + tl.load(y + mine, mask=there), mask=there)
+    ### END SOLUTION
+
+
+def add(x: Float[Tensor, "N"], y: Float[Tensor, "N"], out: Float[Tensor, "N"], block: int) -> None:
+    """Write x + y into out."""
+    ### BEGIN SOLUTION
+    add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "add-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(add)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "add-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand. What was in `out` before must not matter: it is NaN here.
+
+# %% nbgrader={"grade": false, "grade_id": "look-add", "locked": true, "schema_version": 3, "solution": false, "task": false}
+x, y, out = torch.arange(10.0), 10 * torch.arange(10.0), torch.full((10,), torch.nan)
+attempt(add, x, y, out, 4)
+print(out.tolist())
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "softmax-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. A softmax in one pass
+#
+# - **What it is for**: a row that is longer than what a program can hold is the case that made the online softmax. It is also flash attention without the values.
+# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
+# - **Needs**: exercises 2 and 5.
+# - **Paper**: Milakov and Gimelshein (2018), algorithm 3.
+#
+# **The idea.** Write `softmax(x, out, block)`, which writes the softmax of each row of x into the same row of `out`. One program works on one row, and holds `block` numbers of it at a time. It walks over the row **once** for the peak and the sum together, and once more to write: so each number of x is read at most twice, and each number of `out` written once.
+#
+# **By hand.** The row $\ln 2$ · (1, 3, 4, 2) with `block` = 2. After the first block the peak is $3 \ln 2$ and the sum 1.25, after the second $4 \ln 2$ and 1.875. Written is ⅛ / 1.875 = **.067**, ½ / 1.875 = **.267**, then **.533** and **.133**.
+#
+# **Rules**
+#
+# - Rows may lie apart in memory: row $r$ of x begins at `r * x.stride(0)`, and that may be more than $C$. The numbers of a row lie side by side. The same holds for `out`, with a stride of its own. What lies between the rows belongs to neither: it is not read or written.
+# - The last block of a row may be ragged. What `other` puts in place of numbers that are not there must change neither the peak nor the sum.
+# - Numbers lie between -10,000 and 10,000.
+#
+# **In**: `x` and `out` float32 $(R, C)$, $R$ from 1 to 20, $C$ from 1 to 300; `block` a power of two from 1 to 1024, with at most 40 blocks in a row. **Out**: nothing; `out` holds the shares.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A place beyond the row must not win the maximum, and it must add 0 to the sum. Which number does both?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `float("-inf")` does. Start with a peak of -1e30 and a sum of 0.0. `for first in range(0, C, BLOCK)`: load, `tl.maximum(peak, tl.max(values, 0))`, the old sum times `tl.exp(old peak - new peak)` plus `tl.sum(tl.exp(values - new peak), 0)`. A second loop loads again, and stores with the mask.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Each row divided by its largest number in size, which needs two walks as well.
+#
+# ```python
+# @triton.jit
+# def scaled_kernel(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
+#     x += tl.program_id(0) * x_row
+#     out += tl.program_id(0) * out_row
+#     largest = tl.full([], 0.0, tl.float32)
+#     for first in range(0, C, BLOCK):
+#         own = first + tl.arange(0, BLOCK)
+#         largest = tl.maximum(largest, tl.max(tl.abs(tl.load(x + own, mask=own < C, other=0.0)), 0))
+#     for first in range(0, C, BLOCK):
+#         own = first + tl.arange(0, BLOCK)
+#         tl.store(out + own, tl.load(x + own, mask=own < C) / largest, mask=own < C)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def softmax_kernel(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
+    """One program: one row."""
+    ### BEGIN SOLUTION
+    x += x_row * tl.program_id(0)
+    out += out_row * tl.program_id(0)
+    top, summed = tl.full([], -1e30, tl.float32), tl.full([], 0.0, tl.float32)
+    for begin in range(0, C, BLOCK):
+        mine = begin + tl.arange(0, BLOCK)
+        some = tl.load(x + mine, mask=mine < C, other=float("-inf"))
+        higher = tl.maximum(top, tl.max(some, 0))
+        summed = summed * tl.exp(top - higher) + tl.sum(tl.exp(some - higher), 0)
+        top = higher
+    for begin in range(0, C, BLOCK):
+        mine = begin + tl.arange(0, BLOCK)
+        some = tl.load(x + mine, mask=mine < C, other=float("-inf"))
+        tl.store(out + mine, tl.exp(some - top) / summed, mask=mine < C)
+    ### END SOLUTION
+
+
+def softmax(x: Float[Tensor, "R C"], out: Float[Tensor, "R C"], block: int) -> None:
+    """Write the softmax of each row of x into out."""
+    ### BEGIN SOLUTION
+    softmax_kernel[(len(x),)](x, out, x.shape[1], x.stride(0), out.stride(0), BLOCK=block)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "softmax-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(softmax)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "softmax-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and a table of five rows that lie apart.
+
+# %% nbgrader={"grade": false, "grade_id": "look-softmax", "locked": true, "schema_version": 3, "solution": false, "task": false}
+x = torch.tensor([[1.0, 3.0, 4.0, 2.0]]) * torch.tensor(2.0).log()
+out = torch.full_like(x, torch.nan)
+attempt(softmax, x, out, 2)
+print([f"{share:.3f}" for share in out[0].tolist()])
+torch.manual_seed(4)
+x, out = 5 * torch.randn(5, 20)[:, :13], torch.full((5, 16), torch.nan)[:, :13]
+attempt(softmax, x, out, 4)
+print(f"apart from torch's softmax by {(out - x.softmax(1)).abs().max().item():.0e}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Flash attention for a GPU
+#
+# - **What it is for**: this kernel, with more tiles in flight and for more layouts, is what trains and serves today's models. Yours runs a sentence encoder at the end of this notebook.
+# - **Difficulty** 5 of 5 · **Time** 34 minutes · **Points** 9
+# - **Needs**: exercises 3 and 6, `tl.dot`.
+# - **Paper**: Dao (2023), algorithm 1 and section 3.2.
+#
+# **The idea.** Write `flash(q, k, v, out, lse, rows, columns, causal)`. One program has one tile of `rows` queries of one head. It walks over the tiles of `columns` keys that these queries see, and writes its rows of `out` and of `lse`, which are as in exercise 3. Heads of queries share heads of keys and values in groups, as in exercise 4.
+#
+# **By hand.** 12 heads, 33 queries, `rows` = 16: each head needs 3 programs, **36** in all. Causal, with 33 keys and `columns` = 16, the first tile of queries walks over **1** tile of keys, the second over 2, the last over 3: half of the table is never touched.
+#
+# **Rules**
+#
+# - Causal, **no tile is walked in which no query of the tile sees a key**. Operations of `tl.dot` are counted: two products of `rows` x $D$ x `columns` for each tile that is walked, and no more.
+# - The last axis of `q`, `k`, `v` and `out` lies side by side in memory; head and row may have any strides, `x.stride(0)` and `x.stride(1)`. A row of `lse` lies side by side, with any `lse.stride(0)`.
+# - Programs: one for each tile of queries and each head of queries, in a grid of one axis or of two in either order.
+# - A query that sees no key has zeros in `out` and $-\infty$ in `lse`. Scores may be as large as 300 and as low as -300, where three digits are compared.
+# - Give `tl.dot` the argument `input_precision="ieee"`. The interpreter takes exact products in any case; a GPU would take TF32, of ten bits, by default.
+#
+# **In**: `q` and `out` $(H, T, D)$; `k` and `v` $(K, S, D)$, $H$ a multiple of $K$ and at most 12; `lse` $(H, T)$, all float32; $T$ and $S$ from 1 to 70; $D$ = 16, 32 or 64; `rows` and `columns` 16 or 32; `causal` True or False. **Out**: nothing; `out` and `lse` are written.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# You have all of it: the masks of exercise 5, the walk of exercise 6, the steps of exercise 3. What is new are addresses. Where in memory stands number $d$ of query $t$ of head $h$?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Grid `(triton.cdiv(T, rows), H)`. At the start add `head * stride` to each of the five addresses, with `head // group` for k and v. A tile of queries is loaded at `own[:, None] * q_row + tl.arange(0, D)[None, :]`, with a mask on rows. Load the tile of keys turned, `tl.arange(0, D)[:, None] + key[None, :] * k_row`, so that `tl.dot(q_tile, k_tile)` has the shape (rows, columns). `tl.where(seen, scores, float("-inf"))`; `tl.max(scores, 1)`, `tl.sum(..., 1)`. The walk ends at S, or where causal at the last key that the tile's last query sees: one behind place `(number + 1) * ROWS - 1 + S - T`.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# For each row of x the largest product with any row of y, by tiles of y.
+#
+# ```python
+# @triton.jit
+# def nearest_kernel(x, y, out, T, S, x_row, y_row, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+#     own, width = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
+#     x_tile = tl.load(x + own[:, None] * x_row + width[None, :], mask=own[:, None] < T, other=0.0)
+#     best = tl.full([ROWS], -1e30, tl.float32)
+#     for first in range(0, S, COLUMNS):
+#         other = first + tl.arange(0, COLUMNS)
+#         y_tile = tl.load(y + width[:, None] + other[None, :] * y_row, mask=other[None, :] < S, other=0.0)
+#         products = tl.dot(x_tile, y_tile, input_precision="ieee")
+#         best = tl.maximum(best, tl.max(tl.where(other[None, :] < S, products, -1e30), 1))
+#     tl.store(out + own, best, mask=own < T)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "flash", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def flash_kernel(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, v_head, v_row, out_head, out_row, lse_head,
+                 D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CAUSAL: tl.constexpr):
+    """One program: a tile of queries of one head."""
+    ### BEGIN SOLUTION
+    tile, head, across = tl.program_id(0), tl.program_id(1), tl.arange(0, D)
+    k += head // group * k_head
+    v += head // group * v_head
+    own = tile * ROWS + tl.arange(0, ROWS)
+    q_tile = tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T, other=0.0)
+    top, summed, mixture = tl.full([ROWS], -1e30, tl.float32), tl.zeros([ROWS], tl.float32), tl.zeros([ROWS, D], tl.float32)
+    end = S
+    if CAUSAL:
+        end = tl.minimum(S, (tile + 1) * ROWS + S - T)
+    for first in range(0, end, COLUMNS):
+        key = tl.arange(0, COLUMNS) + first
+        k_tile = tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)
+        v_tile = tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S, other=0.0)
+        seen = key[None, :] < S
+        if CAUSAL:
+            seen = seen & (key[None, :] <= own[:, None] + S - T)
+        scores = tl.where(seen, scale * tl.dot(q_tile, k_tile, input_precision="ieee"), float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, 1))
+        shares, shrunk = tl.exp(scores - higher[:, None]), tl.exp(top - higher)
+        summed = summed * shrunk + tl.sum(shares, 1)
+        mixture = mixture * shrunk[:, None] + tl.dot(shares, v_tile, input_precision="ieee")
+        top = higher
+    blind = summed == 0
+    whole = tl.where(blind, 1.0, summed)
+    tl.store(out + head * out_head + own[:, None] * out_row + across[None, :], mixture / whole[:, None], mask=own[:, None] < T)
+    tl.store(lse + head * lse_head + own, tl.where(blind, float("-inf"), top + tl.log(whole)), mask=own < T)
+    ### END SOLUTION
+
+
+def flash(q: Float[Tensor, "H T D"], k: Float[Tensor, "K S D"], v: Float[Tensor, "K S D"], out: Float[Tensor, "H T D"], lse: Float[Tensor, "H T"],
+          rows: int, columns: int, causal: bool) -> None:
+    """Write attention into out, and its log-sum-exp into lse."""
+    ### BEGIN SOLUTION
+    (H, T, D), (K, S, _) = q.shape, k.shape
+    flash_kernel[(triton.cdiv(T, rows), H)](q, k, v, out, lse, T, S, H // K, D ** -0.5, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
+                                            out.stride(0), out.stride(1), lse.stride(0), D=D, ROWS=rows, COLUMNS=columns, CAUSAL=causal)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "flash-check", "locked": true, "points": 9, "schema_version": 3, "solution": false, "task": false}
+check(flash)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "flash-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Against torch's attention: four heads over two, causal and not, with tensors that lie as a model leaves them, the heads of a token side by side.
+
+# %% nbgrader={"grade": false, "grade_id": "look-flash", "locked": true, "schema_version": 3, "solution": false, "task": false}
+torch.manual_seed(5)
+q, k, v = (torch.randn(40, heads, 16).transpose(0, 1) for heads in (4, 2, 2))
+for causal in (False, True):
+    out, lse = torch.full((4, 40, 16), torch.nan), torch.full((4, 40), torch.nan)
+    attempt(flash, q, k, v, out, lse, 16, 16, causal)
+    theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    print(f"causal {causal!s:<5}: apart from torch's by {(out - theirs).abs().max().item():.0e}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-merge", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Would you merge it?
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_flash-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Write the test
+#
+# - **What it is for**: a published course asks its students' kernel once: 128 queries, 128 keys of 64 numbers, to two digits. Of nineteen wrong attentions that were tried on that input, eight passed. Yours is to stop them.
+# - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
+# - **Needs**: `assert`, exercise 3.
+# - **Paper**: Dao et al. (2022), appendix B; the input is that of Stanford's CS336, assignment 2 (2025).
+#
+# **The idea.** Somebody hands you `flash`, which is to do what exercise 3 asks: `flash(q, k, v, rows, columns, causal)` returns `out` and `lse`. Write a test that stays silent when it does, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+#
+# - *peaks* (1.5 points): no peak at all; a peak that starts at 0; the tile's own for the running one; sum or mixture, or both, that do not shrink; a mixture that is divided in each tile;
+# - *ends* (1.5 points): a smaller last tile of keys, or of queries, that is lost; keys behind the end that count, with a score of 0;
+# - *sight* (1 point): where causal, the queries are taken for the first of the keys; the diagonal is not seen; nothing is hidden; -1,000,000 in the place of $-\infty$; NaN for a query that sees no key;
+# - *digits* (1 point): half precision inside; a log-sum-exp to base 2, without its peak, or without the sum; no division by $\sqrt D$; all heads with the keys of the first.
+#
+# A test that complains about a right one earns nothing: everybody would switch it off.
+#
+# **By hand.** One query, one key, and everything 1: `out` is 1 and `lse` is 1. Who counts sixteen keys, of which fifteen are zeros, gives $e / (e + 15)$ = .15. Who loses a last tile that is not full gives 0. No input with 128 keys and tiles of 16 shows either.
+#
+# **Mind**
+#
+# - Allowed are `q` $(H, T, D)$, `k` and `v` $(H, S, D)$ of finite float32 with every axis from 1 to 64, `rows` and `columns` from 1 to 64, and scores from -500 to 500. A right one may refuse anything else.
+# - Right ones differ by rounding: by less than 0.00005 where scores lie between -10 and 10 and values are drawn by `randn`, and by less than 0.002 where scores go to hundreds.
+# - A wrong one shows what it is, somewhere, with two heads, $D$ = 16, tiles of 16 by 16, and $(T, S)$ among (1, 1), (17, 17), (33, 33), (5, 37), (37, 5) and (20, 5), on numbers drawn by `randn`; those of *peaks* perhaps only where in addition all scores lie near 300, all near -300, or both are mixed. It may be wrong only where causal, or only where not; only with more keys than queries, or with fewer. What shows is NaN, infinite where it should not be, or further off than 0.0001 where scores lie between -10 and 10.
+# - Complain with `assert`, or with what raises `AssertionError` for you, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.
+# - Call it a hundred times at most: one run of your test may take five seconds. No candidate raises where the call is allowed, or returns another shape or dtype. torch's softmax and attention may be used; your own exercise 3 is not there in grading.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The right answer is not the difficulty: whole tables are allowed in a test, and float64 too. Which inputs make each of the wrong ones differ from it?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# A function that gives the right `out` and `lse` in float64, with a mask `key <= query + S - T`, `softmax(...).nan_to_num(0.0)` and `logsumexp`. Loops over the shapes, over `causal`, over four ways to make q and k: drawn; drawn and q fifty times as large; all scores near 300; all near -300. For scores near 300 with $D$ = 16: every number of q near 30 and of k near 2.5, since 16 · 30 · 2.5 / 4 = 300. For each, `assert torch.allclose(...)`, which takes equal infinities for equal and refuses NaN; 0.0001 in the first case, 0.002 and more in the others.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A test of a mean over the last axis, read in tiles.
+#
+# ```python
+# def test_mean(mean):
+#     for length in (1, 4, 7):
+#         for size in (1.0, 1e4):
+#             x = size * torch.randn(3, length)
+#             right = x.double().mean(1)
+#             assert (mean(x, 4).double() - right).abs().max() < 1e-5 * size, f"wrong for {length} columns"
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "test_flash", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def test_flash(flash: Callable[[Tensor, Tensor, Tensor, int, int, bool], tuple[Tensor, Tensor]]) -> None:
+    """Fail an assert unless `flash(q, k, v, rows, columns, causal)` is attention and its log-sum-exp."""
+    ### BEGIN SOLUTION
+    chance = torch.Generator().manual_seed(8)
+    for T, S in ((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5)):
+        for hides in (False, True):
+            for size, lift in ((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0)):
+                q, k, v = (torch.randn(2, length, 16, generator=chance) for length in (T, S, S))
+                if lift:
+                    q, k = lift / 10 + q / 10, 2.5 + k / 10
+                q = size * q
+                table = q.double() @ k.double().mT / 4
+                table = table.masked_fill((torch.arange(S) > torch.arange(T)[:, None] + S - T) & torch.tensor(hides), -torch.inf)
+                limit = 1e-4 if size == 1.0 and lift == 0.0 else 4e-3
+                for mine, exact in zip(flash(q, k, v, 16, 16, hides), (table.softmax(2).nan_to_num(0.0) @ v.double(), table.logsumexp(2))):
+                    assert mine.shape == exact.shape, "another shape"
+                    assert torch.allclose(mine.double(), exact, rtol=1e-5, atol=limit), f"wrong for {T} queries and {S} keys"
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_flash-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(test_flash)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "test_flash-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Your test on your own functions, if you wrote them: the torch one, and the kernel with another coat. Then on one that counts what is not there.
+
+# %% nbgrader={"grade": false, "grade_id": "look-test_flash", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def by_the_kernel(q, k, v, rows, columns, causal):
+    """Your kernel as a function like the other; D is 16 in your test, if you follow the card."""
+    out, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:2], torch.nan)
+    flash(q, k, v, out, lse, rows, columns, causal)
+    return out, lse
+
+
+def counts_too_many(q, k, v, rows, columns, causal):
+    """Fills the keys up with zeros to full tiles, and counts them."""
+    k, v = (torch.nn.functional.pad(one, (0, 0, 0, -one.shape[1] % columns)) for one in (k, v))
+    return flash_forward(q, k, v, rows, columns, causal)
+
+
+for name, candidate in (("flash_forward", flash_forward), ("flash", by_the_kernel), ("one that counts too many", counts_too_many)):
+    try:
+        attempt(test_flash, candidate)
+        print(f"{name}: your test stays silent, if both are written")
+    except AssertionError as complaint:
+        print(f"{name}: your test complains: {complaint}")
+    except Exception as error:
+        print(f"{name}: stopped by {type(error).__name__}: {error}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "merge_it-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Merge it?
+#
+# - **What it is for**: to say yes is one click, and what was not asked then stands in a library.
+# - **Difficulty** 3 of 5 · **Time** 9 minutes · **Points** 4
+# - **Needs**: exercises 3 and 8.
+# - **Paper**: none: this is a review.
+#
+# A colleague sends you a pull request with a new attention kernel in float32: *"One input, 128 queries and 128 keys of 64 numbers from `randn`, not causal: no number is off by more than 0.01 from torch's. It is twice as fast. Merge?"* What does this test show, and what not? What do you answer?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the wrong attentions of exercise 8 pass this test? Go through its four numbers: 128, 128, `randn`, 0.01.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# One sentence for each thing that the test leaves out, with an input that would show it; then a sentence that says what you want to see before you merge.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *A new function for the median passes on ten thousand random lists of nine numbers. Merge?* No: all lists have an odd length, so the mean of the two in the middle was never taken; none is empty, none has one entry; random floats are never equal. I want lengths 0, 1, 2 and 10, equal numbers, and the answers of another library.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "merge_it", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; they take about half a minute.
+#
+# First your kernel takes the place of the attention in MiniLM, six layers of twelve heads, and reads a sentence in Triton's interpreter. Then your `flash_forward` carries SmolLM2, 135 million parameters, through a longer text. Where there is a GPU, the last cell compiles your kernel and times it.
+
+# %% nbgrader={"grade": false, "grade_id": "real-kernel", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+from unittest.mock import patch
+
+from course.demo import ready
+from reference_impl.corpora import load, path
+
+
+def like_the_courses(yours):
+    """Attention as the course's layers call it, (B, H, T, D), by a function of yours for (H, T, D)."""
+    def attend(q, k, v, mask=None, bias=None, scale=None, *, causal=False, dropout=0.0):
+        assert mask is None and bias is None and scale is None and not dropout
+        return torch.stack([yours(*one, causal) for one in zip(q, k, v)])
+    return attend
+
+
+def in_your_kernel(q, k, v, causal):
+    """One text by your kernel, tiles of 16 by 16."""
+    out, lse = torch.empty_like(q), q.new_empty(q.shape[:2])
+    flash(q, k, v, out, lse, 16, 16, causal)
+    return out
+
+
+def in_your_tiles(q, k, v, causal):
+    """One text by your `flash_forward`, tiles of 64 by 64; heads that share keys get copies of them."""
+    group = len(q) // len(k)
+    return flash_forward(q, k.repeat_interleave(group, 0), v.repeat_interleave(group, 0), 64, 64, causal)[0]
+
+# %% nbgrader={"grade": false, "grade_id": "real-kernel-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+SENTENCE = "we sat on the bank of the river"
+if ready(flash, needs=["minilm", "bert_tokenizer"]):
+    minilm, tokenizer = load("minilm").eval(), load("bert_tokenizer")
+    ids = torch.tensor([tokenizer.encode(SENTENCE).ids])
+    with torch.no_grad():
+        theirs = minilm(ids).tokens
+        started = time.perf_counter()
+        with patch("reference_impl.layers.attention.attention", like_the_courses(in_your_kernel)):
+            yours = minilm(ids).tokens
+    print(f"{ids.shape[1]} tokens through six layers of twelve heads, each head a program: {time.perf_counter() - started:.1f} s in the interpreter")
+    print(f"the vectors of *{SENTENCE}* are apart from the course's by {(yours - theirs).abs().max().item():.1e}")
+
+# %% nbgrader={"grade": false, "grade_id": "real-tiles-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(flash_forward, needs=["smollm2"]):
+    from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata
+    from reference_impl.weights.gguf_files import read_gguf
+
+    smollm2 = load("smollm2").eval()
+    tokenizer = tokenizer_from_metadata(read_gguf(next(path("smollm2").glob("*.gguf"))).metadata)
+    text = "We sat on the bank of the river, and the bank of the town was closed. " * 14
+    ids = torch.tensor([tokenizer.encode(text).ids])
+    with torch.no_grad():
+        started = time.perf_counter()
+        theirs = smollm2(ids)
+        between = time.perf_counter()
+        with patch("reference_impl.layers.attention.attention", like_the_courses(in_your_tiles)):
+            yours = smollm2(ids)
+    print(f"{ids.shape[1]} tokens: {time.perf_counter() - between:.2f} s with your tiles, {between - started:.2f} s with torch's attention")
+    print(f"logits apart by {(yours - theirs).abs().max().item():.1e}; the same likeliest token at {(yours.argmax(2) == theirs.argmax(2)).float().mean().item():.0%} of the places")
+
+# %% nbgrader={"grade": false, "grade_id": "real-gpu", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import inspect
+import subprocess
+import tempfile
+from pathlib import Path
+
+TIMED = """
+q, k, v = (torch.randn(8, length, 64, device="cuda") for length in (4096,) * 3)
+out, lse = torch.empty_like(q), torch.empty(8, 4096, device="cuda")
+sdpa = torch.nn.functional.scaled_dot_product_attention
+plain = lambda: ((q @ k.mT / 8).masked_fill(torch.ones(4096, 4096, device="cuda").triu(1).bool(), -torch.inf).softmax(2)) @ v
+runs = {"your kernel": lambda: flash(q, k, v, out, lse, 32, 32, True), "the plain formula": plain, "torch's SDPA": lambda: sdpa(q[None], k[None], v[None], is_causal=True)}
+for name, run in runs.items():
+    times = []
+    for _ in range(25):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record(); run(); end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    print(f"{name:<18} {sorted(times[5:])[10]:.2f} ms, the middle of 20 runs")
+right = sdpa(q[None].double(), k[None].double(), v[None].double(), is_causal=True)[0]
+print(f"your kernel is apart from float64 by {(out - right).abs().max().item():.0e}")
+"""
+
+
+def on_the_gpu() -> str:
+    """Your kernel compiled and timed in a process of its own: the one of this notebook interprets. Helpers count, too."""
+    wanted, source = [flash], {}
+    while wanted:
+        one = wanted.pop()
+        plain = getattr(one, "fn", one)
+        if plain.__name__ not in source:
+            text = inspect.getsource(plain)
+            source[plain.__name__] = text if text.lstrip().startswith("@") or plain is one else f"@triton.jit\n{text}"
+            wanted += [found for name in plain.__code__.co_names if hasattr(found := globals().get(name), "fn") or inspect.isfunction(found)]
+    script = "\n".join(["from __future__ import annotations", "import torch, triton, triton.language as tl", *reversed(source.values()), TIMED])
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "timed.py").write_text(script, encoding="utf-8")
+        done = subprocess.run([sys.executable, "timed.py"], cwd=folder, capture_output=True, text=True, env=os.environ | {"TRITON_INTERPRET": "0"})
+    return done.stdout or done.stderr[-2000:]
+
+
+if not torch.cuda.is_available():
+    print("There is no GPU here. Everything above was interpreted on the CPU; a recorded comparison stands in the chapter.")
+elif ready(flash):
+    print("8 heads, 4,096 tokens of 64 in float32, causal:")
+    print(on_the_gpu())
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# In the interpreter a kernel is some ten thousand times slower than on a GPU: it is there to be right in. Your kernel's vectors differ from the course's in the last digits of float32, because sums come in another order.
+# Your tiles in torch take longer than torch's attention, which does the same steps inside one operator: what makes flash attention fast is that a tile never leaves the processor, and no loop in Python can promise that.
+# On a GPU, tiles of 32 by 32 in float32 are small: the course's kernels take 128 rows, 16 bits and more warps, and then the products run on the tensor cores.
