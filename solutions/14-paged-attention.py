@@ -1,0 +1,1106 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# # Chapter 14. Paged attention: the exercises
+#
+# Many people write at once, and nobody knows how long the answers get. Where do their keys and values lie?
+# In this notebook you count what is reserved and what is used, find a token's place, and write the class that gives out blocks, shares them, and copies one before it is written. Then you name blocks by their content, so that a known beginning is read once. Last you write three kernels in Triton, which run here in its interpreter: one that writes into the blocks, and two that attend through a table.
+#
+# There are 9 exercises and 54 points. Plan about 174 minutes, in as many sittings as you like.
+#
+# | Part | Exercises | Minutes | Points |
+# | --- | --- | --- | --- |
+# | Bytes and places | 1 to 2 | 22 | 8 |
+# | Whose block is it? | 3 to 5 | 84 | 24 |
+# | Kernels | 6 to 8 | 58 | 18 |
+# | In your own words | 9 | 10 | 4 |
+# | Your code runs the real thing | nothing to write | 2 | 0 |
+#
+# **How an exercise works.**
+# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
+# Then comes the statement, with one case worked out by hand.
+# You fill in the cell below it and run the check under it.
+# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# For the two classes it plays random commands, and when something goes wrong it looks for a shortest run that still goes wrong, and draws it.
+#
+# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+#
+# **What is graded.** The same checks run again with other sizes and other numbers.
+# So write what the statement says, not what makes one example pass.
+# The smallest sizes are always among them: one block, one token, none at all.
+# In grading a kernel is also compiled for a GPU, which needs none. The interpreter forgives some things that a compiler does not: the card says which.
+#
+# **On a Mac, or on Windows**: Triton has wheels for Linux only. Exercises 1 to 5 and 9 need none. For 6 to 8 use Linux: a server, WSL, a container, or a free notebook on the web; what is handed in is graded on Linux in any case. The first cell says whether Triton is here.
+#
+# **Letters.** $B$ sequences, $H$ heads of queries, $K$ heads of keys and values, $D$ numbers in each. A cache has $b$ blocks of $s$ places, a place for one token.
+#
+# **Rules for all exercises**
+#
+# - *Arguments.* Leave them as they were, but for those that a kernel writes into. Return something new, neither an argument or a part of one nor what an earlier call returned.
+# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Where something is to be raised, raise the class that is named itself, and none of your own made from it. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
+# - *Digits.* Whole numbers are compared exactly. Floats are compared to four digits, and to 0.00001 where a number is near 0, unless a statement says otherwise.
+# - *Calls.* What a call of a function returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Objects of a class know nothing of each other.
+# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own engine, kernels, layers and models, and torch's fused attention.
+# - *Time.* One call may take five seconds.
+#
+# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
+# You may add cells of your own anywhere: helpers, prints, plots.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import os
+import sys
+
+if "ipykernel" in sys.modules and "get_ipython" in globals():                    # in a notebook kernels are interpreted, on the CPU; Triton looks for this when it is imported
+    os.environ["TRITON_INTERPRET"] = "1"
+
+import hashlib
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+try:
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError:                       # then a kernel is a function that nothing calls
+    from types import SimpleNamespace
+    triton, tl = SimpleNamespace(jit=lambda kernel: kernel), SimpleNamespace(constexpr=object)
+    print("Triton is not here: it has wheels for Linux only. Exercises 1 to 5 and 9 work; for 6 to 8 take this notebook to Linux.")
+
+from autograder.check import check
+
+
+def attempt(function, *arguments):
+    """What your function answers; None, and a friendly line, while it is not written yet."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
+        return None
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-places", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 1. Bytes and places
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 1. What is reserved?
+#
+# - **What it is for**: what is reserved and stays empty could have held other users. The authors of vLLM began with this count.
+# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: exercise *predict_cache* of chapter 12.
+# - **Paper**: Kwon et al. (2023), sections 3.1 and 4.1.
+#
+# **What to predict.** Some sequences are in a server's memory; `lengths` says how many tokens each has. The model has `layers` layers, `heads` heads of queries and `kv_heads` heads of keys and values, each with `head_dim` numbers of `bits` bits. A sequence either gets room for `room` tokens, or so many blocks of `block_size` tokens as it needs. Return a dictionary:
+#
+# - `"token"`: the bytes that the cache keeps for one token, in all layers together;
+# - `"contiguous"`: the bytes reserved when every sequence has room for `room` tokens;
+# - `"paged"`: the bytes reserved in blocks. Blocks are not shared;
+# - `"empty"`: the share, a float from 0 to 1, of the **places in these blocks** that hold no token; 0.0 where there is no block.
+#
+# **By hand.** Lengths 8, 4, 11 and 1, blocks of 4, room for 16; 30 layers, 9 heads over 3 of 64 numbers, 16 bits. *Token*: 2 · 30 · 3 · 64 · 2 = **23,040**. *Contiguous*: 64 places, **1,474,560**. *Paged*: 2 + 1 + 3 + 1 = 7 blocks, 28 places, **645,120**. *Empty*: 4 of 28 places, **.1429**.
+#
+# **Rules**
+#
+# - A sequence of length 0 takes no block. It has its room all the same.
+# - The numbers may be large: count bytes in ints, no floats.
+#
+# **In**: `lengths` a list of 0 to 1000 ints, from 0 to `room`; `block_size` and `room` from 1 to a million, and a block may be larger than the room; the model's four numbers from 1 to 1024; `bits` 4, 8, 16 or 32. **Out**: a dictionary of three ints and a float.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of the model's numbers say what is kept for a token, and which one plays no part?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# A token keeps a key and a value in each layer, for each head of keys. Blocks of one sequence: its length over `block_size`, rounded **up**; sum that over the sequences, times `block_size`, and you have the places. What is empty is 1 - tokens / places.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Groups of guests at tables of `size` seats, each group by itself.
+#
+# ```python
+# def tables_for(groups, size):
+#     tables = sum((guests + size - 1) // size for guests in groups)
+#     return {"tables": tables, "free seats": tables * size - sum(groups)}
+# ```
+#
+# `tables_for([5, 2], 4)` is 3 tables and 5 free seats.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_pool", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_pool(lengths: list[int], block_size: int, room: int, layers: int, heads: int, kv_heads: int, head_dim: int, bits: int) -> dict[str, int | float]:
+    """Bytes of a token, bytes reserved in rooms and in blocks, and the share of the blocks' places that is empty."""
+    ### BEGIN SOLUTION
+    token = 2 * layers * kv_heads * head_dim * bits // 8
+    places = block_size * sum(-(-length // block_size) for length in lengths)
+    empty = (places - sum(lengths)) / places if places else 0.0
+    return {"token": token, "contiguous": token * room * len(lengths), "paged": token * places, "empty": empty}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_pool-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(predict_pool)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pool-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The first thousand of the King James Bible's verses in words, SmolLM2's cache. The blocks grow until each is the whole room; then the paged cache is the contiguous one.
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_pool", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from reference_impl.corpora import load
+
+verses = [len(verse.split()) for verse in load("kjv").splitlines()[:1000]]
+for block_size in (1, 4, 16, 64, 256, 2048):
+    found = attempt(predict_pool, verses, block_size, 2048, 30, 9, 3, 64, 16)
+    if found is not None:
+        print(f"blocks of {block_size:>4}: {found['paged'] / 2**30:>6.2f} GiB in place of {found['contiguous'] / 2**30:.2f}; {found['empty']:.1%} of the places are empty")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "slots-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Which place?
+#
+# - **What it is for**: keys and values of a token are written to one number, its slot. Everything that reads or writes the cache begins with this line, and one place off is another user's text.
+# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
+# - **Needs**: `//` and `%`.
+# - **Paper**: Kwon et al. (2023), section 4.2; its figure 6.
+#
+# **The idea.** A cache has blocks of `block_size` places, and its places are numbered through: block 0 has the first `block_size` of them, block 1 the next. A sequence's **table** lists its blocks: the first one holds its tokens 0 to `block_size` - 1, the second one those after. Write `slots(table, first, count, block_size)`: the places of `count` tokens of the sequence, from token `first` on.
+#
+# **By hand.** Blocks of 4, the table [7, 2, 5]. Token 9 is in the third block of the table, block 5, at offset 1: place 5 · 4 + 1 = **21**. Tokens 2 to 5 are at **30, 31, 8, 9**.
+#
+# **Rules**
+#
+# - The table may be longer than needed. Behind the sequence's blocks it may be filled up with -1: no token asked for stands there.
+#
+# **In**: `table` int64 $(M)$, $M$ from 1 to 300, block numbers up to $2^{40}$; `first` from 0 on; `count` from 1 to 5000; `block_size` from 1 to 300. **Out**: an int64 tensor of `count` places.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Write down for tokens 0 to 11 of the case by hand: which entry of the table, and which place in that block?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `torch.arange(first, first + count)` are the tokens. Divided by the size, rounded down, each gives an entry of the table; the rest is the offset. A tensor of entries can index the table in one go.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A novel was printed in booklets of so many pages, and the booklets stand in a shelf in some order. Which sheet is page p?
+#
+# ```python
+# def sheets(standing, pages, size):
+#     return [standing[page // size] * size + page % size for page in pages]
+# ```
+#
+# `sheets([1, 0], [0, 3], 2)` is `[2, 1]`.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "slots", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def slots(table: Int[Tensor, " M"], first: int, count: int, block_size: int) -> Int[Tensor, " count"]:
+    """Where in the cache these tokens of a sequence are."""
+    ### BEGIN SOLUTION
+    tokens = torch.arange(first, first + count)
+    return table[tokens // block_size] * block_size + tokens % block_size
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "slots-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(slots)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "slots-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and what a sequence of 12 tokens has in all.
+
+# %% nbgrader={"grade": false, "grade_id": "look-slots", "locked": true, "schema_version": 3, "solution": false, "task": false}
+table = torch.tensor([7, 2, 5])
+for first, count in ((9, 1), (2, 4), (0, 12)):
+    found = attempt(slots, table, first, count, 4)
+    if found is not None:
+        print(f"tokens {first} to {first + count - 1}: {found.tolist()}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-blocks", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. Whose block is it?
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "Blocks-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. Blocks, tables, counts
+#
+# - **What it is for**: this class is what an engine asks before it computes anything. It moves no numbers; it says whose block is whose. A slip in it hands one user's text to another.
+# - **Difficulty** 4 of 5 · **Time** 42 minutes · **Points** 12
+# - **Needs**: classes, dictionaries.
+# - **Paper**: Kwon et al. (2023), sections 4.2 to 4.4; its figures 6 and 8.
+#
+# **The idea.** There are `num_blocks` blocks of `block_size` places, numbered from 0. Write the class `Blocks(num_blocks, block_size)`. It is to have
+#
+# - `tables`: a dictionary from the name of each sequence to the list of its blocks, in the order of its tokens;
+# - `num_free`: how many blocks nobody holds, an int;
+# - `allocate(name, count)`: a new sequence of `count` tokens. It takes as many blocks as these need, and none for later. It returns nothing;
+# - `append(name)`: the sequence gets one more token, which will be written now. If all places of its blocks are used, it takes another block. If there is a place, but in a block that another sequence holds as well, then **the writer copies**: it takes a free block in its place, and only its own table changes. Then `append` returns the tuple `(old, new)`, the numbers of the two blocks: somebody will copy what stands there, before the token is written. Otherwise it returns None;
+# - `fork(name, child)`: a new sequence `child` with the same tokens as `name`. It takes no block: both hold the same ones. It returns nothing;
+# - `free(name)`: the sequence is gone, and its name with it. A block becomes free when **nobody** holds it any more. It returns nothing.
+#
+# **By hand.** `Blocks(8, 4)`. Allocate *a* with 6 tokens: 2 blocks, 6 free. Fork it to *b* and *c*: still 6 free. Append to *a*: its second block has room, but three hold it, so *a* takes a new one and returns (old, new): 5 free. Append to *b*: two hold the block, so it copies too: 4 free. Append to *c*: nobody else holds it now, so **None**. **4** blocks are held, and without sharing it would be 6.
+#
+# **Rules**
+#
+# - *Refused* with a `ValueError`, itself and no class of your own: `allocate` and `append` when there are too few free blocks; `allocate` and `fork` under a name that is in use, its own included; `append`, `fork` and `free` of a name that is not there. After that **everything is as it was before**.
+# - Which free block is taken is yours to choose. A block that somebody holds is not free.
+# - A command changes the table of the sequence that it names, and no other. In it, only what the command needs changes: a block is exchanged for another only by the copy above.
+# - A sequence may have 0 tokens: its table is the empty list.
+# - When all places are used, the next token takes a new block and copies nothing, shared or not.
+#
+# **In**: `num_blocks` from 1 to 300, `block_size` from 1 to 20; names are any texts; at most 40 sequences are there at a time; `count` from 0 to 6000. Nobody writes into `tables` from outside.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What must you know about a block, beside whether it is free? And about a sequence, beside its table?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Keep a list of free blocks, a number of holders for each block, and a length for each name; `num_free` may be a property. In each method first find out whether it must be refused, and only then change anything. In `append`: if the length is a multiple of the block's size, a new block (0 is such a multiple). Otherwise look at the last block: if it has more than one holder, lower its count, take another, and put it in the last place of the table. `fork` copies the list, and raises the count of each block.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Copies of books, lent to readers who may read over each other's shoulder. A copy is back when its last reader has gone.
+#
+# ```python
+# class Library:
+#     def __init__(self, copies):
+#         self.here, self.readers = list(range(copies)), {}
+#
+#     def lend(self, reader):
+#         if not self.here:
+#             raise ValueError("all copies are out")
+#         self.readers.setdefault(self.here.pop(), set()).add(reader)
+#
+#     def join(self, reader, friend):
+#         next(group for group in self.readers.values() if reader in group).add(friend)
+#
+#     def leave(self, reader):
+#         for copy, group in list(self.readers.items()):
+#             group.discard(reader)
+#             if not group:
+#                 del self.readers[copy]
+#                 self.here.append(copy)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "Blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Blocks:
+    """Which of so many blocks belong to which sequences."""
+
+    def __init__(self, num_blocks: int, block_size: int):
+        ### BEGIN SOLUTION
+        self.block_size, self.tables = block_size, {}
+        self._lengths, self._unused, self._holders = {}, list(range(num_blocks)), [0] * num_blocks
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that nobody holds."""
+        return len(self._unused)
+
+    def _some(self, count: int) -> list[int]:
+        """So many free blocks, each held once from now on; refused if there are too few."""
+        if count > len(self._unused):
+            raise ValueError(f"{count} blocks are needed, {len(self._unused)} are free")
+        taken = [self._unused.pop() for _ in range(count)]
+        for block in taken:
+            self._holders[block] = 1
+        return taken
+
+    def _unknown(self, name: str) -> None:
+        if name in self.tables:
+            raise ValueError(f"{name!r} is in use")
+
+    def _known(self, name: str) -> None:
+        if name not in self.tables:
+            raise ValueError(f"there is no {name!r}")
+
+    def _drop(self, block: int) -> None:
+        self._holders[block] -= 1
+        if self._holders[block] == 0:
+            self._unused.append(block)
+        ### END SOLUTION
+
+    def allocate(self, name: str, count: int) -> None:
+        """A new sequence of so many tokens."""
+        ### BEGIN SOLUTION
+        self._unknown(name)
+        self.tables[name] = self._some(-(-count // self.block_size))
+        self._lengths[name] = count
+        ### END SOLUTION
+
+    def append(self, name: str) -> tuple[int, int] | None:
+        """One more token; from which block to which must be copied first, if so."""
+        ### BEGIN SOLUTION
+        self._known(name)
+        table, copied = self.tables[name], None
+        if self._lengths[name] % self.block_size == 0:
+            table += self._some(1)
+        elif self._holders[table[-1]] > 1:
+            copied = (table[-1], *self._some(1))
+            self._drop(table[-1])
+            table[-1] = copied[1]
+        self._lengths[name] += 1
+        return copied
+        ### END SOLUTION
+
+    def fork(self, name: str, child: str) -> None:
+        """Another sequence with the same tokens, in the same blocks."""
+        ### BEGIN SOLUTION
+        self._known(name)
+        self._unknown(child)
+        self.tables[child], self._lengths[child] = list(self.tables[name]), self._lengths[name]
+        for block in self.tables[child]:
+            self._holders[block] += 1
+        ### END SOLUTION
+
+    def free(self, name: str) -> None:
+        """The sequence is gone."""
+        ### BEGIN SOLUTION
+        self._known(name)
+        for block in self.tables.pop(name):
+            self._drop(block)
+        del self._lengths[name]
+        ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "Blocks-check", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+check(Blocks)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "Blocks-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand. Each line says who holds how many blocks, what `append` returned, and how many are free.
+
+# %% nbgrader={"grade": false, "grade_id": "look-Blocks", "locked": true, "schema_version": 3, "solution": false, "task": false}
+pool = attempt(Blocks, 8, 4)
+if pool is not None:
+    for method, *names in (("allocate", "a", 6), ("fork", "a", "b"), ("fork", "a", "c"), ("append", "a"), ("append", "b"), ("append", "c"), ("free", "b"), ("append", "d")):
+        try:
+            came = getattr(pool, method)(*names)
+            print(f"{method:>8} {names!s:<12} {came!s:<8} tables {pool.tables}, {pool.num_free} free")
+        except ValueError as error:
+            print(f"{method:>8} {names!s:<12} refused: {error}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "block_keys-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 4. A name for what stands in a block
+#
+# - **What it is for**: a server with a long system prompt reads it once, if it can tell that a block already holds it. The name must fit the text and everything before it: a key of a token depends on all tokens before.
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: `hashlib.sha256(...).digest()`.
+# - **Paper**: vLLM's design document on automatic prefix caching (2024); Zheng et al. (2024), section 3, for the same by a tree.
+#
+# **The idea.** Write `block_keys(ids, block_size, salt)`: a list with a **key** for each full block of `ids`, in their order. Two keys are equal exactly when all three are the same: the salt, the tokens of the block, and all tokens before it. That holds within a call and between calls with the same `block_size`.
+#
+# **By hand.** Blocks of 2. `[5, 1, 7, 7, 9]` has **2** keys; the 9 is in no full block. `[5, 1, 7, 7]` has the same two. `[1, 5, 7, 7]` shares none of them: its second block holds the same tokens, behind other ones. With another salt none is the same.
+#
+# **Rules**
+#
+# - A key is a `bytes` of 16 to 64 bytes, however long the text is.
+# - Nobody must be able to make two texts with the same key: who can, reads another's answer. So take sha256 or the like. Sums, checksums (`zlib.crc32`) and Python's `hash` are none, and neither is a short one that is filled up with zeros.
+# - The salt belongs to a user or a firm: who has another salt finds nothing, and cannot even learn whether his guess at a text was right. It may be empty, and it may be any bytes.
+#
+# **In**: `ids` a list of 0 to 3000 ints, from 0 to $2^{40}$; `block_size` from 1 to 300; `salt` a `bytes` of 0 to 100. **Out**: a list of `bytes`.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What would have to go into a key, so that it names all the text before it, and yet does not grow?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# The key of the block before goes into the next one: `key = sha256(key + the block's tokens as bytes)`. At the start stands a hash of the salt, and what is hashed there begins with another byte than for a block: else somebody makes a salt that looks like a block. Give each token the same number of bytes (`int.to_bytes(8, "little")`), or a separator: as plain digits 1, 23 and 12, 3 are the same.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# A stamp for each page of a diary, which fits all pages up to it.
+#
+# ```python
+# def stamps(pages):
+#     stamp, found = b"", []
+#     for page in pages:
+#         stamp = hashlib.sha256(stamp + page.encode()).digest()
+#         found.append(stamp)
+#     return found
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "block_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def block_keys(ids: list[int], block_size: int, salt: bytes) -> list[bytes]:
+    """A key for each full block: of its tokens, all before them, and the salt."""
+    ### BEGIN SOLUTION
+    key, keys = hashlib.sha256(b"s" + salt).digest(), []
+    for start in range(0, len(ids) - block_size + 1, block_size):
+        key = hashlib.sha256(b"t" + key + b"".join(token.to_bytes(8, "little") for token in ids[start:start + block_size])).digest()
+        keys.append(key)
+    return keys
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "block_keys-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(block_keys)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "block_keys-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand.
+
+# %% nbgrader={"grade": false, "grade_id": "look-block_keys", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for ids, salt in (([5, 1, 7, 7, 9], b""), ([5, 1, 7, 7], b""), ([1, 5, 7, 7], b""), ([5, 1, 7, 7], b"another firm")):
+    found = attempt(block_keys, ids, 2, salt)
+    if found is not None:
+        print(f"{ids!s:<16} {salt!s:<16} {[key.hex()[:6] for key in found]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "PrefixCache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 5. Known beginnings
+#
+# - **What it is for**: a block that nobody holds keeps its content until the room is needed. So the next user with the same system prompt finds it read already, minutes later.
+# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8
+# - **Needs**: exercise 3; an `OrderedDict` helps, a list is enough.
+# - **Paper**: vLLM's design document on automatic prefix caching (2024); Kwon et al. (2023), section 4.4.
+#
+# **The idea.** Write the class `PrefixCache(num_blocks, block_size)`. As in exercise 3 it has `tables`, a dictionary from names to lists of blocks, and `num_free`, the number of blocks that nobody holds. Its methods:
+#
+# - `begin(name, keys, length)`: a new sequence with a prompt of `length` tokens. `keys` are those of exercise 4: one for each full block of the prompt. It finds the **longest run of known blocks** at the beginning: the block known under the first key, the one under the second, and so on, up to the first key under which no block is known. These are its table now, and held by it, whether somebody else holds them or nobody does. It returns the number of **tokens** in them. **The last token of the prompt is never among them**: it must be read anyway, because the next token follows from it. So at most (`length` - 1) // `block_size` blocks are found;
+# - `take(name)`: one more block for the sequence, at the end of its table. It takes one that nobody holds: a block under no key, any of them, or, when all free blocks have a key, the one that **was given up longest ago**. Its old key is forgotten: nothing is known under it any more. It returns nothing;
+# - `know(name, place, key)`: the block at this place of the sequence's table is full now, and known under `key` from here on. If another block is known under this key already, nothing happens: the first one stays. It returns nothing;
+# - `release(name)`: the sequence is gone, and its name with it. It gives up its blocks **from the last to the first**. A block that nobody holds any more is free; it stays known. It returns nothing.
+#
+# **By hand.** `PrefixCache(3, 4)`. *a* begins with the keys x, y and length 8: it finds **0** tokens. It takes two blocks, which become known as x and y, and is released. *b* begins with x, y and length 8: it finds **4** tokens, not 8. It takes a block: the one that was never used, no key is lost. *c* begins with x, y and length 9: it finds **8**. Both are released, *b* first: it gives up only its own block, since *c* still holds x; *c* then gives up y, and x last. A new sequence that takes two blocks gets first *b*'s old one, which has no key, and then **y**: the end of a text goes before its beginning.
+#
+# **Rules**
+#
+# - `take` raises a `ValueError`, itself and no class of your own, when no block is free. After that everything is as it was before.
+# - A block that somebody holds is neither given out nor forgotten. A block that was found again is no longer free, and when it is given up later, it was given up *then*.
+# - Each block has one key at most: `know` is never asked for a block that is known already, unless under the very key that it has. Keys come in the order of the blocks.
+# - `length` is at least 1, and the number of keys is `length` // `block_size`.
+#
+# **In**: `num_blocks` from 1 to 100, `block_size` from 1 to 20; names are texts that are not in use, and later in use, as they should be; keys are `bytes`, not empty. Nobody writes into `tables` from outside.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A free block may be in one of two states. What do you look up by key, and what by block?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Four things: a number of holders for each block; a dictionary from key to block; one from block to key; and the free blocks **in the order in which they were given up**. When a block without a key becomes free, put it in front, the others at the back; `take` then takes from the front. `begin` looks up `keys[:(length - 1) // block_size]` until one is missing; for each block found, if nobody held it, take it out of the free ones.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Cups at an office: a cup that was put down may be picked up again by its name, until somebody needs a cup and takes the one that has stood there longest.
+#
+# ```python
+# class Cups:
+#     def __init__(self):
+#         self.down = {}                       # from a name to a cup; who stands first was put down first
+#
+#     def put_down(self, name, cup):
+#         self.down[name] = cup
+#
+#     def pick_up(self, name):
+#         return self.down.pop(name, None)
+#
+#     def need_one(self):
+#         return self.down.pop(next(iter(self.down)))
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "PrefixCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class PrefixCache:
+    """Blocks that are found again by what stands in them."""
+
+    def __init__(self, num_blocks: int, block_size: int):
+        ### BEGIN SOLUTION
+        self.block_size, self.tables = block_size, {}
+        self._holders, self._waiting = [0] * num_blocks, list(range(num_blocks))        # those to be taken next stand first
+        self._block_of, self._key_of = {}, {}
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that nobody holds."""
+        return len(self._waiting)
+        ### END SOLUTION
+
+    def begin(self, name: str, keys: list[bytes], length: int) -> int:
+        """A new sequence, with the known blocks that its prompt begins with; how many tokens that are."""
+        ### BEGIN SOLUTION
+        found = []
+        for key in keys[:(length - 1) // self.block_size]:
+            if key not in self._block_of:
+                break
+            found.append(self._block_of[key])
+        for block in found:
+            if self._holders[block] == 0:
+                self._waiting.remove(block)
+            self._holders[block] += 1
+        self.tables[name] = found
+        return len(found) * self.block_size
+        ### END SOLUTION
+
+    def take(self, name: str) -> None:
+        """One more block at the end of its table."""
+        ### BEGIN SOLUTION
+        if not self._waiting:
+            raise ValueError("no block is free")
+        block = self._waiting.pop(0)
+        self._block_of.pop(self._key_of.pop(block, None), None)
+        self._holders[block] = 1
+        self.tables[name].append(block)
+        ### END SOLUTION
+
+    def know(self, name: str, place: int, key: bytes) -> None:
+        """This block of the sequence is full."""
+        ### BEGIN SOLUTION
+        block = self.tables[name][place]
+        if key not in self._block_of:
+            self._block_of[key], self._key_of[block] = block, key
+        ### END SOLUTION
+
+    def release(self, name: str) -> None:
+        """The sequence is gone; its last block is given up first."""
+        ### BEGIN SOLUTION
+        for block in reversed(self.tables.pop(name)):
+            self._holders[block] -= 1
+            if self._holders[block] == 0:
+                self._waiting.insert(len(self._waiting) if block in self._key_of else 0, block)
+        ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "PrefixCache-check", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+check(PrefixCache)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "PrefixCache-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, with x and y for the two keys.
+
+# %% nbgrader={"grade": false, "grade_id": "look-PrefixCache", "locked": true, "schema_version": 3, "solution": false, "task": false}
+kept = attempt(PrefixCache, 3, 4)
+if kept is not None:
+    for method, *given in (("begin", "a", [b"x", b"y"], 8), ("take", "a"), ("take", "a"), ("know", "a", 0, b"x"), ("know", "a", 1, b"y"), ("release", "a"), ("begin", "b", [b"x", b"y"], 8), ("take", "b"),
+                           ("begin", "c", [b"x", b"y"], 9), ("release", "b"), ("release", "c"), ("begin", "d", [], 3), ("take", "d"), ("take", "d"), ("begin", "e", [b"x", b"y"], 9)):
+        came = getattr(kept, method)(*given)
+        print(f"{method:>8} {given!s:<26} {'' if came is None else came!s:<3} tables {kept.tables}, {kept.num_free} free")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-kernels", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 3. Kernels
+#
+# A **kernel** is a function that a GPU starts many times at once; chapter 13 says how. `tl.program_id(0)` tells a program its number, `tl.load` and `tl.store` take addresses and masks, and sizes of blocks (`tl.arange(0, WIDTH)`) are powers of two, known when the kernel is compiled: `triton.next_power_of_2(n)` gives the next one.
+#
+# **Rules for the three kernels.** You write two functions in one cell: the kernel, and the one that starts it. The kernel's arguments, and its name, are yours to change.
+#
+# - The result is written into the tensors that are given for it. Nothing is returned.
+# - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
+# - Programs run in any order. None may wait for what another one writes.
+# - The numbers are computed and moved in kernels. What these read and write is counted and looked at.
+# - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)` and a variable that changes its shape; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
+# - One call takes seconds at most, at sizes that the statement names: the interpreter takes about a millisecond for each load.
+#
+# **How a cache lies.** `k_cache` and `v_cache` are float32 $(b, s, K, D)$: block, place in it, head, number. The $D$ numbers of a head lie side by side; the three other axes may have **any strides**, and the two caches each their own: `k_cache.stride(0)` numbers lie between two blocks of keys. In an engine keys and values of many layers lie in one piece of memory, so this is how it is.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "write_kv-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. Write into the blocks
+#
+# - **What it is for**: each layer of each step begins with this kernel. What it writes in the wrong place is read as somebody's past.
+# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
+# - **Needs**: exercise 2; exercise *add* of chapter 13.
+# - **Paper**: Kwon et al. (2023), section 5.1, which calls it fused reshape and block write.
+#
+# **The idea.** Write `write_kv(k, v, k_cache, v_cache, slots)`. Token $t$ has keys `k[t]` and values `v[t]`, $K$ heads of $D$ numbers each. They are written to its place, `slots[t]`: block `slots[t] // s`, place `slots[t] % s`. Where the slot is **-1**, nothing is read or written for this token: it only fills up the row.
+#
+# **By hand.** Blocks of 4, slots [21, -1, 8]. Token 0 goes to block 5, place 1; token 1 nowhere; token 2 to block 2, place 0. All else in the caches stays what it was.
+#
+# **Rules**
+#
+# - Each number of `k` and `v` that belongs somewhere is read once and written once. One program for each token, or one for each token and head.
+# - Tokens and heads of `k` and `v` may have any strides, each tensor its own; the $D$ numbers lie side by side. `slots` lies side by side.
+# - $K$ and $D$ need not be powers of two.
+# - No two tokens have the same slot.
+#
+# **In**: `k` and `v` float32 $(T, K, D)$, $T$ from 1 to 60, $K$ from 1 to 12, $D$ from 1 to 100; caches with $b$ from 1 to 40 blocks and $s$ from 1 to 20 places; `slots` int64 $(T)$, -1 or a place of the cache. **Out**: nothing; the caches hold the new rows.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# A program knows its token's number. What must it load before it knows anything else?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Grid `(len(slots),)`. `slot = tl.load(slots + token)`, and everything else inside `if slot >= 0:`. A table of addresses, heads down and numbers across: `head[:, None] * stride + number[None, :]`, with `tl.arange` up to the next powers of two, and a mask that is true where head < K and number < D. Four strides for the sources, six for the caches.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# Rows of x are put into the rows of `out` that `places` names, in a table whose rows lie apart.
+#
+# ```python
+# @triton.jit
+# def place_kernel(x, out, places, C, x_row, out_row, WIDTH: tl.constexpr):
+#     row = tl.program_id(0)
+#     across = tl.arange(0, WIDTH)
+#     values = tl.load(x + row * x_row + across, mask=across < C)
+#     tl.store(out + tl.load(places + row) * out_row + across, values, mask=across < C)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "write_kv", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def write_kernel(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_head, k_block, k_place, k_row, v_block, v_place, v_row,
+                 HEADS: tl.constexpr, WIDTH: tl.constexpr):
+    """One program: one token."""
+    ### BEGIN SOLUTION
+    token = tl.program_id(0)
+    slot = tl.load(slots + token)
+    if slot >= 0:
+        head, number = tl.arange(0, HEADS)[:, None], tl.arange(0, WIDTH)[None, :]
+        there = (head < K) & (number < D)
+        key = tl.load(k + token * k_token + head * k_head + number, mask=there)
+        value = tl.load(v + token * v_token + head * v_head + number, mask=there)
+        tl.store(k_cache + slot // s * k_block + slot % s * k_place + head * k_row + number, key, mask=there)
+        tl.store(v_cache + slot // s * v_block + slot % s * v_place + head * v_row + number, value, mask=there)
+    ### END SOLUTION
+
+
+def write_kv(k: Float[Tensor, "T K D"], v: Float[Tensor, "T K D"], k_cache: Float[Tensor, "b s K D"], v_cache: Float[Tensor, "b s K D"], slots: Int[Tensor, " T"]) -> None:
+    """Write the tokens' keys and values into their places of the caches."""
+    ### BEGIN SOLUTION
+    T, K, D = k.shape
+    strides = (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])
+    write_kernel[(T,)](k, v, k_cache, v_cache, slots, k_cache.shape[1], K, D, *strides, HEADS=triton.next_power_of_2(K), WIDTH=triton.next_power_of_2(D))
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "write_kv-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(write_kv)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "write_kv-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand: one head of one number, so that a cache of six blocks is a small table.
+
+# %% nbgrader={"grade": false, "grade_id": "look-write_kv", "locked": true, "schema_version": 3, "solution": false, "task": false}
+k_cache, v_cache = torch.zeros(6, 4, 1, 1), torch.zeros(6, 4, 1, 1)
+k = torch.tensor([1.0, 2.0, 3.0]).view(3, 1, 1)
+attempt(write_kv, k, -k, k_cache, v_cache, torch.tensor([21, -1, 8]))
+print(k_cache[:, :, 0, 0].int().tolist())
+print(v_cache[:, :, 0, 0].int().tolist())
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "decode_shares-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Attend through a table
+#
+# - **What it is for**: in decoding there is one query a sequence, and thousands of keys, in blocks that lie anywhere. To keep a GPU busy the keys are split into shares, each with a program of its own.
+# - **Difficulty** 5 of 5 · **Time** 28 minutes · **Points** 8
+# - **Needs**: exercises 2 and 6; exercise *flash* of chapter 13.
+# - **Paper**: Kwon et al. (2023), sections 4.1 and 5.1; Dao et al. (2023), Flash-Decoding, for the shares.
+#
+# **The idea.** Write `decode_shares(q, k_cache, v_cache, tables, lengths, parts, lse)`. Sequence $i$ has one query for each head, `q[i]`; its keys and values are those of its first `lengths[i]` tokens, found through its row of `tables` as in exercise 2. With $N$ shares, $N$ being `parts.shape[2]`, each share has $c = \lceil \text{length} / N \rceil$ tokens: share $n$ has the tokens from $n c$ to $(n + 1) c - 1$, as far as there are any. For each sequence, head and share, write
+#
+# - `parts[i, h, n]`: attention over the tokens of this share alone, $D$ numbers. Scores are divided by $\sqrt D$, their softmax is that of the share;
+# - `lse[i, h, n]`: the natural logarithm of the sum of $e^{\text{score}}$ over the share.
+#
+# A share with no token has zeros in `parts` and $-\infty$ in `lse`.
+#
+# **By hand.** Blocks of 2, table [4, 1], length 3, two shares: $c$ = 2. Share 0 has tokens 0 and 1, in block 4; share 1 has token 2, in block 1, place 0. Let $e^{\text{score}}$ be 1, 3 and 12 and the values 8, 0 and 6: share 0 gives (1 · 8 + 3 · 0) / 4 = **2** and **ln 4**, share 1 gives **6** and **ln 12**. With 5 tokens and 4 shares $c$ is 2 as well: 2, 2, 1 and **0** tokens.
+#
+# **Rules**
+#
+# - A table has -1 behind the sequence's blocks. Places behind `length`, and blocks of nobody, hold what was left there: NaN, too. None of it is read.
+# - Head $h$ uses the keys and values of head $h // (H / K)$: neighbours share.
+# - A key and a value are read once for each head of queries, or once for the group of heads that shares them. No key is read that belongs to another share. At least one program for each sequence, head of keys, and share.
+# - Scores may be as large as 300 and as low as -300, where three digits are compared.
+# - `q`, `tables`, `lengths`, `parts` and `lse` each lie in one piece, in the order of their axes. The caches lie as said above.
+#
+# **In**: `q` float32 $(B, H, D)$, $B$ from 1 to 6, $H$ from 1 to 12, $D$ 16, 32 or 64, $H$ a multiple of $K$; caches of 1 to 40 blocks of 1 to 20 places; `tables` int32 $(B, M)$; `lengths` int32 $(B)$, from 0 to $M s$, at most 300; `parts` $(B, H, N, D)$ and `lse` $(B, H, N)$ float32, $N$ from 1 to 16. **Out**: nothing; `parts` and `lse` are filled.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What of your `flash` of chapter 13 is still needed when there is one query? And which addresses change when the keys no longer lie in a row?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Grid $(B, H, N)$. Load the length, work out where the share begins and ends, and load the query's $D$ numbers. Walk from the beginning to the end in tiles of 32 tokens: `token = first + tl.arange(0, TILE)`, `here = token < end`; `block = tl.load(tables + ... + token // s, mask=here, other=0)`; then a tile of keys at `(block * stride_of_blocks + token % s * stride_of_places)[:, None] + tl.arange(0, D)[None, :]`. Scores are `tl.sum(keys * query[None, :], 1)`, and $-\infty$ where not `here`. Peak, sum and mixture as in flash. At the end divide, but not by 0.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# For each row of `wanted` the sum of those rows of x that it lists, as far as it goes.
+#
+# ```python
+# @triton.jit
+# def gather_kernel(x, wanted, number, out, M, x_row, D: tl.constexpr, TILE: tl.constexpr):
+#     row, across = tl.program_id(0), tl.arange(0, D)
+#     end = tl.load(number + row)
+#     total = tl.zeros([D], tl.float32)
+#     for first in range(0, end, TILE):
+#         place = first + tl.arange(0, TILE)
+#         which = tl.load(wanted + row * M + place, mask=place < end, other=0)
+#         total += tl.sum(tl.load(x + which[:, None] * x_row + across[None, :], mask=(place < end)[:, None], other=0.0), 0)
+#     tl.store(out + row * D + across, total)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "decode_shares", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def shares_kernel(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale, k_block, k_place, k_head, v_block, v_place, v_head, D: tl.constexpr, TILE: tl.constexpr):
+    """One program: one share of one head of one sequence."""
+    ### BEGIN SOLUTION
+    sequence, head, share, across = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.arange(0, D)
+    row, length = sequence * tl.num_programs(1) + head, tl.load(lengths + sequence)
+    many = tl.cdiv(length, tl.num_programs(2))
+    end = tl.minimum(share * many + many, length)
+    query = tl.load(q + row * D + across) * scale
+    top, summed, mixture = tl.full([], -1e30, tl.float32), tl.full([], 0.0, tl.float32), tl.zeros([D], tl.float32)
+    for begin in range(share * many, end, TILE):
+        token = begin + tl.arange(0, TILE)
+        here = token < end
+        block = tl.load(tables + sequence * M + token // s, mask=here, other=0).to(tl.int64)
+        keys = tl.load(k_cache + (block * k_block + token % s * k_place + head // group * k_head)[:, None] + across[None, :], mask=here[:, None], other=0.0)
+        values = tl.load(v_cache + (block * v_block + token % s * v_place + head // group * v_head)[:, None] + across[None, :], mask=here[:, None], other=0.0)
+        scores = tl.where(here, tl.sum(keys * query[None, :], 1), float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, 0))
+        weights, shrunk = tl.exp(scores - higher), tl.exp(top - higher)
+        summed = summed * shrunk + tl.sum(weights, 0)
+        mixture = mixture * shrunk + tl.sum(weights[:, None] * values, 0)
+        top = higher
+    whole = tl.where(summed == 0, 1.0, summed)
+    target = row * tl.num_programs(2) + share
+    tl.store(parts + target * D + across, mixture / whole)
+    tl.store(lse + target, tl.where(summed == 0, float("-inf"), top + tl.log(whole)))
+    ### END SOLUTION
+
+
+def decode_shares(q: Float[Tensor, "B H D"], k_cache: Float[Tensor, "b s K D"], v_cache: Float[Tensor, "b s K D"], tables: Int[Tensor, "B M"], lengths: Int[Tensor, " B"],
+                  parts: Float[Tensor, "B H N D"], lse: Float[Tensor, "B H N"]) -> None:
+    """Write each share's attention into parts, and its log-sum-exp into lse."""
+    ### BEGIN SOLUTION
+    (B, H, D), K = q.shape, k_cache.shape[2]
+    shares_kernel[(B, H, parts.shape[2])](q, k_cache, v_cache, tables, lengths, parts, lse, k_cache.shape[1], tables.shape[1], H // K, D ** -0.5,
+                                          *k_cache.stride()[:3], *v_cache.stride()[:3], D=D, TILE=32)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "decode_shares-check", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+check(decode_shares)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "decode_shares-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand. The other blocks hold NaN.
+
+# %% nbgrader={"grade": false, "grade_id": "look-decode_shares", "locked": true, "schema_version": 3, "solution": false, "task": false}
+k_cache, v_cache = torch.full((6, 2, 1, 16), torch.nan), torch.full((6, 2, 1, 16), torch.nan)
+q = torch.full((1, 1, 16), 0.25)                       # so that 16 keys of x give the score x
+for block, place, weight, value in ((4, 0, 1.0, 8.0), (4, 1, 3.0, 0.0), (1, 0, 12.0, 6.0)):
+    k_cache[block, place], v_cache[block, place] = torch.tensor(weight).log(), value
+parts, lse = torch.full((1, 1, 2, 16), torch.nan), torch.full((1, 1, 2), torch.nan)
+attempt(decode_shares, q, k_cache, v_cache, torch.tensor([[4, 1, -1]], dtype=torch.int32), torch.tensor([3], dtype=torch.int32), parts, lse)
+print([f"{number:.3f}" for number in (*parts[0, 0, :, 0].tolist(), *lse[0, 0].exp().tolist())])
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "merge_shares-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. Put the shares together
+#
+# - **What it is for**: the second kernel of split decoding. Who takes the mean of the shares gets a fluent and wrong text.
+# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
+# - **Needs**: exercise *merge* of chapter 13.
+# - **Paper**: Dao et al. (2023), Flash-Decoding; Milakov and Gimelshein (2018), section 3.1.
+#
+# **The idea.** Write `merge_shares(parts, lse, out)`: from the `parts` and `lse` of exercise 7, the attention over **all** tokens of a sequence. A share counts by its sum $e^{\text{lse}}$:
+#
+# $$\text{out} = \frac{\sum_n e^{\text{lse}_n}\,\text{parts}_n}{\sum_n e^{\text{lse}_n}}$$
+#
+# **By hand.** Shares of 2 and 6 with lse ln 4 and ln 12: (4 · 2 + 12 · 6) / 16 = **5**. The mean of the two would be 4.
+#
+# **Rules**
+#
+# - A share with lse $-\infty$ counts nothing. If all of them have it, `out` is zeros. Nothing is ever NaN or infinite.
+# - lse lies between -10,000 and 10,000, or is $-\infty$. All those of a head may be near one end: take the largest away first.
+# - One program for each sequence and head. Each number of `parts` and `lse` is read once, and each of `out` written once.
+# - $N$ need not be a power of two. The three tensors each lie in one piece.
+#
+# **In**: `parts` float32 $(B, H, N, D)$, finite; `lse` $(B, H, N)$; `out` $(B, H, D)$; $B$ from 1 to 6, $H$ from 1 to 12, $N$ from 1 to 40, $D$ a power of two from 1 to 64. **Out**: nothing; `out` is filled.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# This is a softmax over the shares, and then a mixture. What stands for a share that is not there?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Load the lse's with a mask and $-\infty$ where there is no share; their largest, but 0 in its place where that is $-\infty$; `tl.exp(lse - largest)` are the weights. Load `parts` as a table of (shares, D), zeros where there is no share; `tl.sum(parts * weights[:, None], 0)`, divided by the sum of the weights, or by 1 where that is 0.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# The mean of the rows of a table, for one table a program.
+#
+# ```python
+# @triton.jit
+# def means_kernel(x, out, R, ROWS: tl.constexpr, D: tl.constexpr):
+#     table, row, across = tl.program_id(0), tl.arange(0, ROWS), tl.arange(0, D)
+#     values = tl.load(x + (table * R + row)[:, None] * D + across[None, :], mask=(row < R)[:, None], other=0.0)
+#     tl.store(out + table * D + across, tl.sum(values, 0) / R)
+# ```
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "merge_shares", "locked": false, "schema_version": 3, "solution": true, "task": false}
+@triton.jit
+def merge_kernel(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr):
+    """One program: one head of one sequence."""
+    ### BEGIN SOLUTION
+    row, share, across = tl.program_id(0), tl.arange(0, SHARES), tl.arange(0, D)
+    ends = tl.load(lse + row * N + share, mask=share < N, other=float("-inf"))
+    pieces = tl.load(parts + (row * N + share)[:, None] * D + across[None, :], mask=(share < N)[:, None], other=0.0)
+    weights = tl.exp(ends - tl.maximum(tl.max(ends, 0), -1e30))
+    whole = tl.sum(weights, 0)
+    tl.store(out + row * D + across, tl.sum(pieces * weights[:, None], 0) / tl.where(whole == 0, 1.0, whole))
+    ### END SOLUTION
+
+
+def merge_shares(parts: Float[Tensor, "B H N D"], lse: Float[Tensor, "B H N"], out: Float[Tensor, "B H D"]) -> None:
+    """Write the attention over all shares into out."""
+    ### BEGIN SOLUTION
+    B, H, N, D = parts.shape
+    merge_kernel[(B * H,)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "merge_shares-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(merge_shares)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "merge_shares-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Your two kernels together, against torch's attention over the same keys in a row. With more shares the answer stays, and the longest walk shrinks.
+
+# %% nbgrader={"grade": false, "grade_id": "look-merge_shares", "locked": true, "schema_version": 3, "solution": false, "task": false}
+torch.manual_seed(2)
+q, keys, values, order = torch.randn(1, 4, 16), torch.randn(2, 50, 16), torch.randn(2, 50, 16), torch.randperm(10)
+k_cache, v_cache = (x.transpose(0, 1).reshape(10, 5, 2, 16)[order.argsort()] for x in (keys, values))
+theirs = torch.nn.functional.scaled_dot_product_attention(q.transpose(0, 1), keys, values, enable_gqa=True)[:, 0]
+for number in (1, 3, 16):
+    parts, lse, out = torch.full((1, 4, number, 16), torch.nan), torch.full((1, 4, number), torch.nan), torch.full((1, 4, 16), torch.nan)
+    attempt(decode_shares, q, k_cache, v_cache, order.int()[None], torch.tensor([50], dtype=torch.int32), parts, lse)
+    attempt(merge_shares, parts, lse, out)
+    print(f"{number:>2} shares, {-(-50 // number):>2} keys in the longest walk: apart from torch's by {(out[0] - theirs).abs().max().item():.0e}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "size_of_one-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 9. Blocks of one
+#
+# - **What it is for**: the size of a block is a setting of every server, and its default is not 1.
+# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it
+# - **Needs**: exercises 1, 3 and 5.
+# - **Paper**: Kwon et al. (2023), section 7.2, which tries sizes from 1 to 256.
+#
+# A colleague writes: *"With blocks of 16 every sequence leaves 7.5 places empty in its last block, on average. With blocks of 1 nothing is ever empty. So let us set the size to 1."* You serve texts of about 2,000 tokens. In about 120 words: what does this gain, in numbers? What does it cost? What do you answer, and for which texts would you answer otherwise?
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# `predict_pool` with lengths near 2,000, for sizes of 1 and 16. Then go through exercises 3, 4, 5 and 7: what is done once a block?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# One sentence for the gain, as a share of what is reserved. One each for tables, for keys and blocks that are taken, and for what a kernel does to find a key. One that decides.
+#
+# </details>
+# <details><summary>Hint 3: a worked neighbour</summary>
+#
+# *Post in boxes of 12 leaves 5.5 places empty an order. Boxes of 1 leave none.* For an order of 600 that is under 1 % of the room; for it 600 labels are written in place of 50, and the sorting machine reads each. For orders of three it is another matter: most of a box of 12 is air.
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "size_of_one", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells and watch; they take about a minute on a quiet machine, most of it in Triton's interpreter. It is slow: so in SmolLM2 your kernels serve every sixth layer, and the course's the others, in the same blocks through the same tables.
+#
+# First a small GPT that has read the Bible goes on with one sentence in four ways. Your `Blocks` gives out the blocks and says what is copied; your `slots` and `write_kv` put keys and values into them; your `decode_shares` and `merge_shares` attend. Then four users with one system prompt ask SmolLM2, 135 million parameters, and your `block_keys` and `PrefixCache` find what has been read. The course lends the rest of the models, and attention while a prompt is read. Beside your tokens stand those of the course's own plain loop.
+
+# %% nbgrader={"grade": false, "grade_id": "real-engine", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import time
+from contextlib import ExitStack
+from itertools import count
+from unittest.mock import patch
+
+from course.demo import ready
+from reference_impl import corpora
+from reference_impl.corpora.small_models import small_model
+from reference_impl.engine.paged_cache import Layout, PagedCache
+from reference_impl.generation.loop import generate as plain_generate
+from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.kernels.cache_write import store_kv
+from reference_impl.kernels.paged_decode import paged_attention
+
+SIZE, SHARES = 4, 2                                                      # places in a block; shares of a sequence
+
+
+def by_your_kernels(q, k_cache, v_cache, tables, lengths, scale, window=None):
+    """One query a sequence, through your two kernels."""
+    parts, lse, out = q.new_full((*q.shape[:2], SHARES, q.shape[2]), torch.nan), q.new_full((*q.shape[:2], SHARES), torch.nan), torch.full_like(q, torch.nan, memory_format=torch.contiguous_format)
+    decode_shares(q.contiguous(), k_cache, v_cache, tables, lengths, parts, lse)
+    merge_shares(parts, lse, out)
+    return out
+
+
+class Reader:
+    """A model whose keys and values lie in blocks. It counts the tokens that it reads. every: your kernels serve each so-manieth layer."""
+
+    def __init__(self, model, num_blocks: int, every: int = 1):
+        config = model.config
+        self.model, self.tokens, self.every = model.eval(), 0, every
+        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_heads
+        self.cache = PagedCache(config.num_layers, num_blocks, SIZE, getattr(config, "num_kv_heads", None) or config.num_heads, head, torch.float32)
+
+    def copy(self, old: int, new: int) -> None:
+        """What your `append` asks for, in all layers."""
+        self.cache.pool[:, :, new] = self.cache.pool[:, :, old]
+
+    def by_turns(self, yours, theirs):
+        """A function for all layers, one call in each."""
+        layer = count()
+        return lambda *args: (theirs if next(layer) % self.every else yours)(*args)
+
+    @torch.no_grad()
+    def read(self, ids: list[list[int]], firsts: list[int], tables: list[list[int]]) -> list[int]:
+        """The likeliest token after each sequence, of which these ids are new: one each of several, or many of one."""
+        counts = [len(one) for one in ids]
+        assert max(counts) == 1 or len(ids) == 1
+        self.tokens += sum(counts)
+        padded = torch.tensor([table + [-1] * (max(map(len, tables)) - len(table)) for table in tables], dtype=torch.int32)
+        places = torch.cat([slots(torch.tensor(table), first, count, SIZE) for table, first, count in zip(tables, firsts, counts)])
+        lengths = torch.tensor([first + count for first, count in zip(firsts, counts)], dtype=torch.int32)
+        layout = Layout(places, padded, lengths, len(ids) if max(counts) == 1 else 0)
+        if max(counts) > 1:
+            layout.cu_seqlens_prefill, layout.max_seqlen_prefill = torch.tensor([0, counts[0]], dtype=torch.int32), counts[0]
+        positions = torch.cat([torch.arange(first, first + count) for first, count in zip(firsts, counts)])
+        with ExitStack() as stack:
+            stack.enter_context(patch("reference_impl.engine.paged_cache.store_kv", self.by_turns(write_kv, store_kv)))
+            stack.enter_context(patch("reference_impl.engine.paged_cache.paged_attention", self.by_turns(by_your_kernels, paged_attention)))
+            hidden = self.model.hidden(torch.tensor([sum(ids, [])]), positions=positions[None], cache=self.cache.layers(layout, None))[0]
+        return self.model.output(hidden[torch.tensor(counts).cumsum(0) - 1]).argmax(-1).tolist()
+
+
+def places_used(tables: list[list[int]], lengths: list[int]) -> tuple[int, int]:
+    """Places in the blocks that are held, and how many of them hold no token; a shared block counts once."""
+    used = {}
+    for table, length in zip(tables, lengths):
+        for entry, block in enumerate(table):
+            used[block] = max(used.get(block, 0), min(SIZE, length - entry * SIZE))
+    return SIZE * len(used), SIZE * len(used) - sum(used.values())
+
+
+def plainly(model, prompts: list[list[int]], n: int) -> tuple[list[list[int]], int]:
+    """The course's plain loop, each prompt by itself with a cache of its own: its tokens, and how many it reads."""
+    said = [list(plain_generate(model, [prompt], SamplingParams(temperature=0.0, max_tokens=n, ignore_eos=True))[0].ids) for prompt in prompts]
+    return said, sum(len(prompt) + n - 1 for prompt in prompts)
+
+# %% nbgrader={"grade": false, "grade_id": "real-forks", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def in_four_ways(model, prompt: list[int], endings: list[list[int]], n: int) -> dict:
+    """One prompt is read once and forked; each text goes on with an ending of its own and n tokens of the model's."""
+    reader, blocks = Reader(model, 64), Blocks(64, SIZE)
+    names = [f"text {number}" for number in range(len(endings))]
+    blocks.allocate(names[0], len(prompt))
+    reader.read([prompt], [0], [blocks.tables[names[0]]])
+    for name in names[1:]:
+        blocks.fork(names[0], name)
+    texts, copies = [prompt + ending for ending in endings], 0
+    lengths = [len(prompt)] * len(names)
+    while running := [place for place, text in enumerate(texts) if lengths[place] < len(prompt + endings[place]) + n - 1]:
+        for place in running:
+            copied = blocks.append(names[place])
+            if copied is not None:
+                reader.copy(*copied)
+                copies += 1
+        said = reader.read([[texts[place][lengths[place]]] for place in running], [lengths[place] for place in running], [blocks.tables[names[place]] for place in running])
+        for place, token in zip(running, said):
+            lengths[place] += 1
+            if lengths[place] == len(texts[place]):
+                texts[place] = texts[place] + [token]
+    held, empty = places_used([blocks.tables[name] for name in names], lengths)
+    for name in names:
+        blocks.free(name)
+    return {"said": [text[len(prompt + ending):] for text, ending in zip(texts, endings)], "read": reader.tokens, "copies": copies, "held": held, "empty": empty, "free": blocks.num_free}
+
+# %% nbgrader={"grade": false, "grade_id": "real-forks-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(slots, Blocks, write_kv, decode_shares, merge_shares):
+    small, started = small_model("gpt_kjv"), time.perf_counter()
+    prompt, endings = list(small.tokenizer.encode("And it came to pass on the morrow, that the king said unto ")), [list(small.tokenizer.encode(word)) for word in ("David", "the people", "me", "Joab")]
+    yours = in_four_ways(small.model, prompt, endings, 6)
+    theirs, read = plainly(small.model, [prompt + ending for ending in endings], 6)
+    for ending, said in zip(endings, yours["said"]):
+        print(f"... the king said unto {small.tokenizer.decode(ending)}|{small.tokenizer.decode(said)}")
+    longest = max(len(prompt + ending) for ending in endings) + 5
+    print(f"the course's tokens: {yours['said'] == theirs}; {yours['read']} tokens read, {read} by the plain loop; {yours['copies']} blocks copied; {time.perf_counter() - started:.1f} s")
+    print(f"{yours['held']} places held, {yours['empty']} of them empty; four rooms of {longest} would be {4 * longest}, and who does not know the lengths reserves {4 * small.model.config.max_position_embeddings}")
+    print(f"afterwards {yours['free']} of 64 blocks are free")
+
+# %% nbgrader={"grade": false, "grade_id": "real-users", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def served(model, prompts: list[list[int]], n: int, every: int, num_blocks: int = 128) -> dict:
+    """Users come one after the other, and then their answers are written together, n tokens each."""
+    reader, known = Reader(model, num_blocks, every), PrefixCache(num_blocks, SIZE)
+    keys, names, texts, found = [block_keys(prompt, SIZE, b"") for prompt in prompts], [f"user {number}" for number in range(len(prompts))], [list(prompt) for prompt in prompts], []
+    for name, prompt, own in zip(names, prompts, keys):
+        found.append(known.begin(name, own, len(prompt)))
+        while len(known.tables[name]) * SIZE < len(prompt):
+            known.take(name)
+        texts[len(found) - 1] += reader.read([prompt[found[-1]:]], [found[-1]], [known.tables[name]])
+        for place, key in enumerate(own):
+            known.know(name, place, key)
+    for _ in range(n - 1):
+        for name, text in zip(names, texts):
+            if len(known.tables[name]) * SIZE < len(text):
+                known.take(name)
+        said = reader.read([text[-1:] for text in texts], [len(text) - 1 for text in texts], [known.tables[name] for name in names])
+        texts = [text + [token] for text, token in zip(texts, said)]
+    held, empty = places_used([known.tables[name] for name in names], [len(text) - 1 for text in texts])
+    for name in names:
+        known.release(name)
+    again = known.begin("again", keys[0], len(prompts[0]))
+    return {"said": [text[len(prompt):] for text, prompt in zip(texts, prompts)], "read": reader.tokens, "found": found, "held": held, "empty": empty, "again": again}
+
+# %% nbgrader={"grade": false, "grade_id": "real-users-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(slots, block_keys, PrefixCache, write_kv, decode_shares, merge_shares, needs=["smollm2"]):
+    from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata
+    from reference_impl.weights.gguf_files import read_gguf
+
+    smollm2 = corpora.load("smollm2").eval()
+    tokenizer = tokenizer_from_metadata(read_gguf(next(corpora.path("smollm2").glob("*.gguf"))).metadata)
+    system = "<|im_start|>system\nThe river has two banks of grass. The bank in the town lends money.<|im_end|>\n<|im_start|>user\n"
+    questions = ("Which bank lends money?", "Which bank is green?", "Who sat on the bank?", "What flows between two banks?")
+    prompts = [list(tokenizer.encode(f"{system}{question}<|im_end|>\n<|im_start|>assistant\n").ids) for question in questions]
+    started = time.perf_counter()
+    yours = served(smollm2, prompts, 8, every=6)
+    between = time.perf_counter()
+    theirs, read = plainly(smollm2, prompts, 8)
+    for question, said in zip(questions, yours["said"]):
+        print(f"{question:<32}{tokenizer.decode(said)!r}")
+    print(f"the course's tokens: {yours['said'] == theirs}; {between - started:.0f} s, nearly all of it in the interpreter")
+    print(f"{yours['read']} tokens read, {read} by the plain loop; found at each user's coming: {yours['found']}, and {yours['again']} if the first one came again")
+    print(f"{yours['held']} places held, {yours['empty']} of them empty; four rooms of 2,048 are {4 * 2048}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Both models say what the course's plain loop says, token for token, with a part of the tokens read. The blocks that the four texts share are held once; what is empty is the rest of each text's last block.
+#
+# Nothing here was faster, and a single user would notice no difference on a GPU either: at each step all keys of a sequence are read, through a table or without one. What paging buys is room. More sequences fit, so more of them share one reading of the weights; chapter 15 makes a server of that.
+#
+# One word of warning: where two tokens are nearly equally likely, a sum in another order may choose the other one. Shares add up in another order than one walk does. That is no mistake of yours.
