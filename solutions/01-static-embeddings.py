@@ -127,7 +127,7 @@ def attempt(function, *arguments):
 # - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
 #
 # **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, from 1 to 1,000; `window`, from 1 to 1,000, and perhaps longer than a sentence. There are at most 500 sentences, of at most 300 words each.
-# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. Cells may grow to thousands.
+# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. No cell grows beyond 30,000: the largest sizes never come together.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

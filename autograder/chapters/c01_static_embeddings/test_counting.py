@@ -141,8 +141,8 @@ def pairs_of_a_book(num_words: int, window: int) -> int:
 def ask_book(student, num_words: int, window: int) -> None:
     """Compare one prediction about a long sentence, or a long window, exactly."""
     expect(student.predict_pairs(num_words, window), given=f"{num_words:,} words, window {window:,}").equals(
-        pairs_of_a_book(num_words, window), cause="The pairs of a book should come out exactly, to the last of ten digits; book and "
-                                                  "window may have 50,000 words.")
+        pairs_of_a_book(num_words, window), cause="The pairs of a book should come out exactly, to the last of ten digits, and those of one "
+                                                  "word or none are 0; book and window may have 50,000 words.")
 
 
 @predict_pairs.stage("long", points=1)
@@ -199,7 +199,7 @@ def test_independent_words_score_zero(student, rng):
         expect(student.ppmi(table), given=f"a table of shape {(rows, columns)}").close(
             torch.zeros(rows, columns), **LOG,
             cause="Words that meet exactly as often as by chance should score 0: "
-                  "P(w), P(c) and P(w, c) all need the same total, the sum of the whole table, with nothing added to a count or "
+                  "P(w) is a row's sum, P(c) a column's; both and P(w, c) need the same total, the sum of the whole table, with nothing added to a count or "
                   "to a ratio, and nothing rounded.")
     few = torch.tensor([[0.3, 0.15], [0.1, 0.05]])
     for table in (few, few / 20, torch.ones(101, 2), torch.ones(2, 130)):
@@ -233,8 +233,8 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     for table, cause in (
             (preferring(rng, whole(rng, 3, 6)),
              "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
-            (large, "The rare pairs of a large text should score the same logarithm: their P(w) P(c) is far below 1e-6, so that "
-                    "a floor or a small number added there changes the score."),
+            (large, "The rare pairs of a large text should score the same logarithm, as large as it is: their P(w) P(c) is far below 1e-6, so "
+                    "that a floor or a small number added there changes the score."),
             (halves, "Counts may be fractions: one half is a count like any other, also beside counts of millions."),
             (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is."),
             (widest, "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut."),
@@ -293,7 +293,7 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
                              (torch.int64, 50_000_000)):
             expect(student.ppmi(table.to(dtype) * times), given=f"counts {times:,} times as large, of dtype {dtype}").close(
                 floats, **LOG, cause="Integer counts of millions or billions should give the same scores: a product of two sums "
-                                     "does not fit into 32 or 64 bits, so make floats of the counts before you multiply.")
+                                     "does not fit into 32 or 64 bits, nor a sum into 32, so make floats of the counts first.")
 
 
 predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3, kind="predict",

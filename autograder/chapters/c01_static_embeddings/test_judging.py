@@ -30,9 +30,10 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
             right_weight(number), cause=f"{rule} Each weight stands where its count stands.")
     for number in (torch.tensor([0.0, 6.25, 25.0]), torch.tensor([50.0, 0.0]), torch.tensor([9.0, 0.0], dtype=torch.float64)):
         expect(student.glove_weight(number)).equals(right_weight(number), cause="A count of 0 should weigh nothing.")
-    expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
+    weight = expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
         torch.zeros(2), cause="A count of 0 should weigh 0 for every alpha. A small number in its place weighs a lot when alpha is "
                               "small.")
+    expect(bool((weight == 0).all())).is_true(cause="A count of 0 should weigh exactly 0, not a small number.")
 
 
 @glove_weight.stage("limit", points=1)
@@ -42,6 +43,7 @@ def test_from_the_maximum_on_the_weight_is_one(student, rng):
         weight = expect(student.glove_weight(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
         expect(weight[:5], "The weight of counts of 100 and more").equals(
             torch.ones(5), cause="From x_max on every count should weigh exactly 1, not more and not less.")
+        expect(bool((weight[:5] == 1).all())).is_true(cause="From x_max on every count should weigh exactly 1, not nearly.")
         expect(bool((weight[5:] < 0.9).all())).is_true(cause="Counts below x_max should weigh less than 1.")
     expect(student.glove_weight(torch.tensor([5_000_000_000, 3_000_000_000, 100])), given="counts up to five billion").equals(
         torch.ones(3), cause="From x_max on every count should weigh exactly 1. These need more than 32 bits.")

@@ -57,6 +57,7 @@ def test_a_rare_word_is_always_kept(student, rng):
         expect(keep[3:], "The probability of the rare words").equals(
             torch.ones(few), cause="A word below the threshold should be kept with probability exactly 1: never more, "
                                    "never less.")
+        expect(bool((keep[3:] == 1).all())).is_true(cause="A word below the threshold should be kept with probability exactly 1, not nearly.")
         expect(bool((keep[:3] < 0.5).all())).is_true(cause="The frequent words should not be kept always.")
     expect(student.keep_probability(torch.tensor([3, 1]), 0.75), given="counts 3 and 1, t = 0.75").equals(
         torch.ones(2), cause="A word whose share is exactly the threshold should be kept always.")
@@ -77,6 +78,9 @@ def test_a_word_with_count_zero_gets_probability_one(student, rng):
             torch.tensor(1.0), cause="A word that was never counted has share 0, and t / 0 is infinite: return 1 for it.")
         expect(bool((keep < 0.9).sum() == len(number) - 1)).is_true(
             cause="A word with count 0 should not change what happens to the others.")
+        keep = expect(student.keep_probability(number.to(dtype), 1e-8)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
+        expect(bool(keep[place] == 1)).is_true(cause="A word that was never counted is kept with probability exactly 1, however small t is: put no small "
+                                         "share in the place of 0.")
 
 
 writing_a_test = exercise("01.test_keep", function="test_keep", points=4, kind="write-test", see=f"{PAGE}#fewer-the",
@@ -125,19 +129,19 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
             torch.tensor(0.0), cause="A word with count 0 should never be drawn: its probability is exactly 0, and nothing is added to "
                                      "a count.")
         expect(noise.sum(), "The sum of the probabilities").close(
-            torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1: divide by the sum of the counts "
-                                                "*after* they are raised to the power.")
+            torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1: each is its count raised to the "
+                                                "power, divided by the sum of all counts raised to it.")
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
             cause="A word with a larger count should be drawn more often.")
     noise = expect(student.noise_distribution(torch.tensor([5, 0, 3]), 0.01)).is_tensor(shape=(3,), dtype=torch.float32)
     expect(noise[1], "The probability of a word with count 0", "power 0.01").close(
-        torch.tensor(0.0), cause="A word with count 0 should never be drawn, whatever the power is: a small number in its place weighs a "
-                                 "lot when the power is small.")
+        torch.tensor(0.0), cause="A word with count 0 should never be drawn, whatever the power is, and each probability stands where its count "
+                                 "stands. A small number in the place of 0 weighs a lot when the power is small.")
     for number in range(3, 60, 4):
         for falling in (torch.arange(number, -1, -1), torch.arange(number + 1)):      # rounding leaves a rest in most of them
             noise = expect(student.noise_distribution(falling)).is_tensor(shape=(number + 1,), dtype=torch.float32)
             expect(noise[falling == 0], "The probability of a word with count 0").close(
-                torch.zeros(1), cause="A word with count 0 has probability exactly 0: it does not get what rounding leaves of 1.")
+                torch.zeros(1), cause="A word with count 0 has probability exactly 0 in every call, and does not get what rounding leaves of 1.")
 
 
 def bent(number: torch.Tensor, power: float) -> torch.Tensor:

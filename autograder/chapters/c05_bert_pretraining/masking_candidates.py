@@ -159,12 +159,23 @@ def noise(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     return torch.randint(0, VOCAB, ids.shape, generator=generator), torch.randint(0, VOCAB, ids.shape, generator=generator)
 
 
+def to_the_ends(ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """The first and the last ordinary token are among those swapped in, which draws alone give for some seeds only."""
+    places = ((labels != -100) & (new != ids) & (new != MASK)).flatten().nonzero().flatten()
+    if len(places) > 20:
+        new = new.clone()
+        new.flatten()[places[0]], new.flatten()[places[-1]] = FIRST, VOCAB - 1
+    return new, labels
+
+
 by_chance = masking()
-RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down]
+ends_drawn = masking(change=to_the_ends)
+RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down, ends_drawn]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     "It rejects an implementation whose fates are thrown one by one: shares stray by chance, so leave them room, about 0.04 in some thousand chosen tokens.": by_chance,
     "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": unseeded,
+    f"It rejects an implementation that swaps in the first and the last ordinary token, {FIRST} and {VOCAB - 1}: each of them may be drawn.": ends_drawn,
     "It rejects an implementation that rounds an exact half up, as it may: ask about other numbers of free tokens.": half_up,
     "It rejects an implementation that rounds an exact half down, as it may: ask about other numbers of free tokens.": half_down,
 }

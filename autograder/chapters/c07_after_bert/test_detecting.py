@@ -1,9 +1,9 @@
 """Checks of chapter 7, part 3: what a generator replaces, and the joint loss."""
 import torch
 
-from autograder.chapters.c07_after_bert.differentiating import ask_gradients
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
 from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"

@@ -1,0 +1,1 @@
+"""Checks and known mistakes of chapter 10, adapting and prompting."""

@@ -1,0 +1,1 @@
+"""Checks and known mistakes of chapter 12, LLaMA."""
