@@ -14,7 +14,7 @@ from autograder.authoring.catalogue import ROOT
 RECORD = ROOT / "bench" / "results" / "skipgram.json"
 
 def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
-    """Whether every function passes all its checks and every corpus in `needs` is here; what is missing is printed."""
+    """Whether every function or class passes all its checks and every corpus in `needs` is here; what is missing is printed."""
     from autograder.check import find
     from autograder.checks.protocol import LocalStudent, run_exercise
     from reference_impl.corpora import CorpusError, path
@@ -22,7 +22,8 @@ def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
     waiting = []
     for function in functions:
         exercise, _ = find(function, {})
-        student = LocalStudent({**function.__globals__, function.__name__: function})
+        written = function.__init__ if isinstance(function, type) else function
+        student = LocalStudent({**written.__globals__, function.__name__: function})
         result = run_exercise(exercise, student, mistakes=[])
         if result.earned < result.points:
             waiting.append(f"{function.__name__} ({result.earned:g} of {result.points:g} points so far)")

@@ -142,10 +142,24 @@ def _run_page(root, path, notebook, notes, settings):
                                      extra_arguments=arguments, **settings)
     except DeadKernelError as error:
         result = ExecutionResult(notebook, str(path.parent), time.time() - started, error)
+    join_streams(notebook)
     lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     cpu = [float(line.removeprefix(trace.CPU)) for line in lines if line.startswith(trace.CPU)]
     names = [line for line in lines if not line.startswith(trace.CPU)]
     return result, {"read": book_cache.fingerprints(root, names, since=started), "cpu_seconds": max(cpu, default=0.0)}
+
+
+def join_streams(notebook) -> None:
+    """Put together what a busy kernel sent in pieces: myst-nb would begin a new line at each."""
+    for cell in notebook.cells:
+        joined = []
+        for output in cell.get("outputs", []):
+            if joined and output.output_type == "stream" == joined[-1].output_type and output.name == joined[-1].name:
+                joined[-1].text += output.text
+            else:
+                joined.append(output)
+        if "outputs" in cell:
+            cell.outputs = joined
 
 
 def read_page(path: Path):

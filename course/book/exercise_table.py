@@ -15,7 +15,7 @@ from course.book.reading import exercise_minutes
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 KINDS = {"function": "write a function", "predict": "predict, then run", "find-line": "find the wrong line",
-         "write-test": "write the test", "manual": "answer in words"}
+         "drawn-fault": "find your wrong line", "counterexample": "break a sentence", "write-test": "write the test", "manual": "answer in words"}
 HEADS = ("exercise", "what you do", "kind", "read first", "minutes", "points")
 
 
@@ -39,7 +39,8 @@ def section_title(see: str) -> str:
 def _row(chapter, name, one, minutes):
     card = chapter.cells[f"{name.split('.', 1)[1]}-card"][0].source
     title = re.search(r"^## \d+\. (.+)$", card, re.M)[1]
-    page, _, anchor = one.see.rpartition("/")[2].partition("#")
+    page, _, anchor = one.see.removeprefix(f"{chapter.name}/").partition("#")
+    page = f"../{page}" if "/" in page else page            # a page of another chapter, which chapter 16 goes back to
     link = f'<a href="{page}.html{"#" + anchor if anchor else ""}">{escape(section_title(one.see))}</a>'
     return (f'<tr id="exercise-{name.replace(".", "-").replace("_", "-")}"><td><code>{name}</code></td><td>{escape(title)}</td>'
             f'<td>{KINDS[one.kind]}</td><td>{link}</td><td{_side("minutes")}>{minutes}</td><td{_side("points")}>{one.points:g}</td></tr>')

@@ -73,8 +73,10 @@ class Nursery:
     def __enter__(self) -> "Nursery":
         self.folder = tempfile.TemporaryDirectory()
         self.address = str(Path(self.folder.name, "line"))
+        # torch brings Triton, which reads when it is loaded whether it interprets. No page has a GPU, and a page that runs
+        # a kernel sets the variable itself before it imports Triton, as it must where nothing was loaded before.
         self.process = subprocess.Popen([sys.executable, "-P", __file__, self.address], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True, env={**os.environ, "TRITON_INTERPRET": "1"})
         self.cpu_seconds = float(self.process.stdout.readline())
         self.manager = _manager(self.address)
         return self

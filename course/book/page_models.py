@@ -2,7 +2,7 @@
 
     page_model("gpt_kjv")                what a figure's data holds: name, size on disk, parameters
     page_vocabulary("gpt2")              the same for the vocabulary of a published tokenizer
-    write_scripts(folder, names)         NAME.js for each, for `book/assets/models/runtime.js`
+    write_scripts(folder, names)         NAME.js for each and for what it updates, for `book/assets/models/runtime.js`
 
 A page opened from file:// may not fetch anything, but it may add a script. So a model's safetensors file travels in
 base64 inside a call of `w2s.models.deliver`, with its card and its tokenizer. The scripts are made when the book is
@@ -32,6 +32,14 @@ def page_vocabulary(name: str) -> dict[str, Any]:
     return {"name": name, "megabytes": round(len(weights_script(name)) / 1e6, 2), "tokens": page_vocabularies.size(name)}
 
 
+def base_of(name: str) -> list[str]:
+    """The model that an update of kind "lora" is for, which a page needs beside it; nothing for other models."""
+    from reference_impl.corpora import small_models
+    if name in page_vocabularies.READERS or small_models.card(name)["kind"] != "lora":
+        return []
+    return [small_models.card(name)["config"]["base"]]
+
+
 def archive(name: str) -> dict[str, Any]:
     """A kept model as its card, its tokenizer and the bytes of its weights; a published vocabulary has no weights."""
     if name in page_vocabularies.READERS:
@@ -58,7 +66,8 @@ def weights_script(name: str) -> str:
 def write_scripts(folder: Path, names: Iterable[str]) -> None:
     """Write NAME.js for each of these models into `folder`, unless it is there as it should be; delete all others."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {f"{name}.js": weights_script(name) for name in names}
+    wanted = dict.fromkeys(part for name in names for part in (name, *base_of(name)))
+    texts = {f"{name}.js": weights_script(name) for name in wanted}
     for old in folder.glob("*.js"):
         if old.name not in texts:
             old.unlink()

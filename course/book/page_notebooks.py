@@ -16,7 +16,7 @@ import yaml
 from course.book import reading
 
 DROPPED = {"calibration", "tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
-ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards"}
+ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards", "exam": "The exam"}
 LAYOUT = {"div", "grid", "tab-set"}
 WITHOUT_TITLE = {"card", "grid-item", "grid-item-card", "epigraph", "container"}
 CODE = {"code", "code-block", "sourcecode", "prompt"}

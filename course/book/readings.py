@@ -6,9 +6,15 @@
     placed("positions_kjv", before, ["The river is deep."], (0, 64))                  for the figure position-kinds
     filled("bert_kjv", ["the [MASK] lends money"])                                    for the figure filled-blanks
     suspected("electra_kjv_stages", ["the bank lends money"])                         for the figure suspicion
+    turns("gpt_kjv", ["The bank lends money"])                                        for the figure writing-loop
+    cached("llama_kjv", ["The bank lends money"])                                     for the figure cache-filling
+    raw("gpt_kjv", ["The bank lends money"])                                          for the figure bent-shares
+    endings("gpt_kjv", [("And God said,", ("Let there be light.", "The light"))])     for the figure two-endings
+    asked("finder", texts, questions, 32, 80)                                         for the figure asked-texts
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
+import base64
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from reference_impl.corpora.small_models import SmallModel, small_model
+from reference_impl.layers.packing import Packing
+from reference_impl.models.pooling import search
 
 Shares = Callable[[list[int]], np.ndarray]
 
@@ -48,6 +56,29 @@ def judged(models: dict[str, str], texts: Iterable[str], most: int = 3, seed: in
             written[key] = tokenizer.decode(write(shares, [*before, *ids], seed=seed))
         found.append({"text": text, "pieces": [tokenizer.decode([id]) for id in ids], "judged": by_model,
                       "written": written})
+    return found
+
+
+@torch.no_grad()
+def continued(models: dict[str, str], texts: Iterable[str], most: int = 7, written: int = 12) -> list[dict[str, Any]]:
+    """For each text its pieces; by model the nats of each when all but the last are read in one pass, what comes after the
+    text, and so many tokens of the likeliest, each with its share."""
+    kept = {key: small_model(name) for key, name in models.items()}
+    tokenizer = next(iter(kept.values())).tokenizer
+    found = []
+    for text in texts:
+        before, ids = tokenizer.encode("\n"), tokenizer.encode(text)
+        by_model = {}
+        for key, one in kept.items():
+            logits = one.model(torch.tensor([[*before, *ids[:-1]]]))[0, len(before) - 1:]  # (T, V)
+            shares, all_ids, taken = next_shares(one), [*before, *ids], []
+            for _ in range(written):
+                (choice,) = best(row := shares(all_ids), tokenizer, 1)
+                taken.append(choice)
+                all_ids.append(int(row.argmax()))
+            by_model[key] = {"nats": nn.functional.cross_entropy(logits, torch.tensor(ids), reduction="none").tolist(),
+                             "next": best(shares(all_ids), tokenizer, most), "written": taken}
+        found.append({"text": text, "pieces": [tokenizer.decode([id]) for id in ids], "found": by_model})
     return found
 
 
@@ -191,6 +222,17 @@ def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def queries_keys_values(bert: nn.Module, ids: Tensor, layer: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """What the heads of one layer of a BERT make of one text (1, T): queries, keys and values, (H, T, D) each."""
+    from reference_impl.layers.attention import split_heads
+    own, seen = bert.blocks[layer].attention, []
+    hook = own.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    bert(ids)
+    hook.remove()
+    return tuple(x[0] for x in (split_heads(own.query(seen[0]), own.num_heads), *own.keys_values(seen[0])))
+
+
+@torch.no_grad()
 def suspected(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
     """For each text its tokens, and by a discriminator the chance of each to have been replaced."""
     kept = small_model(name)
@@ -200,3 +242,85 @@ def suspected(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
         chances = kept.model(torch.tensor([ids]))[0].sigmoid().tolist()
         found.append({"text": text, "tokens": [kept.tokenizer.vocabulary.token(id) for id in ids], "chances": [round(chance, 5) for chance in chances]})
     return found
+
+
+def turns(name: str, texts: Iterable[str], count: int = 8, most: int = 6) -> list[dict[str, Any]]:
+    """For each text its pieces, and what a GPT finds likeliest and takes, turn by turn, always the likeliest."""
+    kept, found = small_model(name), []
+    shares = next_shares(kept)
+    for text in texts:
+        ids, rows = kept.tokenizer.encode("\n" + text), []
+        pieces = [kept.tokenizer.decode([token]) for token in kept.tokenizer.encode(text)]
+        for _ in range(count):
+            row = shares(ids)
+            ids = [*ids, int(row.argmax())]
+            rows.append({"best": best(row, kept.tokenizer, most), "chosen": kept.tokenizer.decode(ids[-1:])})
+        found.append({"text": text, "pieces": pieces, "turns": rows})
+    return found
+
+
+@torch.no_grad()
+def cached(name: str, texts: Iterable[str], count: int = 24) -> list[dict[str, Any]]:
+    """For each text what a LLaMA of bytes writes with a cache, and how its newest byte's queries share their look among all keys, by block."""
+    from reference_impl.generation.cache import GrowingCache
+    from reference_impl.layers.attention import attention_weights
+
+    class Watched(GrowingCache):
+        """Keeps the last query's weights, the mean over its heads."""
+
+        def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+            self.looks = attention_weights(q[:, :, -1:], torch.cat((self.keys, k), 2) if self.length else k)[0, :, 0].mean(0)
+            return super().attend(q, k, v, mask, dropout)
+    kept, found = small_model(name), []
+    for text in texts:
+        new, cache, rows = kept.tokenizer.encode(text), [Watched() for _ in kept.model.blocks], []
+        for _ in range(count):
+            new = [int(kept.model(torch.tensor([new]), cache=cache)[0, -1].argmax())]
+            rows.append({"chosen": kept.tokenizer.decode(new), "looks": [[round(share, 4) for share in layer.looks.tolist()] for layer in cache]})
+        found.append({"text": text, "turns": rows})
+    return found
+
+
+@torch.no_grad()
+def raw(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
+    """For each text the ids that a GPT reads and its logits of the next token, all of them."""
+    kept, found = small_model(name), []
+    for text in texts:
+        ids = kept.tokenizer.encode("\n" + text)
+        found.append({"text": text, "seen": ids, "logits": [round(value, 3) for value in kept.model(torch.tensor([ids]))[0, -1].tolist()]})
+    return found
+
+
+@torch.no_grad()
+def endings(name: str, cases: Iterable[tuple[str, Iterable[str]]]) -> list[dict[str, Any]]:
+    """For each beginning its endings, each with a space before it: pieces, and the nats of each after the beginning and those before it."""
+    kept, found = small_model(name), []
+    for prompt, texts in cases:
+        before, rows = [*kept.tokenizer.encode("\n"), *kept.tokenizer.encode(prompt)], []
+        for text in (f" {text}" for text in texts):
+            own = kept.tokenizer.encode(text)
+            logs = kept.model(torch.tensor([[*before, *own]]))[0, len(before) - 1:-1].log_softmax(-1)
+            rows.append({"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own],
+                         "nats": [round(-value, 5) for value in logs.gather(-1, torch.tensor(own)[:, None])[:, 0].tolist()]})
+        found.append({"prompt": prompt, "endings": rows})
+    return found
+
+
+@torch.no_grad()
+def means_of_rows(kept: SmallModel, texts: Sequence[str], longest: int) -> Tensor:
+    """A unit vector a text, (N, C), by an encoder to which all texts are one packed row."""
+    rows = [kept.tokenizer.encode(text, max_length=longest).ids for text in texts]
+    lengths = torch.tensor([len(row) for row in rows])
+    packing = Packing.of(nn.functional.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0)))
+    tokens = kept.model(torch.tensor([sum(rows, [])]), packing=packing)[0]
+    return nn.functional.normalize(torch.stack([part.mean(0) for part in tokens.split(lengths.tolist())]), dim=-1)
+
+
+def asked(name: str, texts: Sequence[str], asks: Sequence[str], longest_ask: int, longest_text: int, most: int = 5) -> dict[str, Any]:
+    """The texts' vectors as signed bytes times `step`, and for each question its best texts with their cosines."""
+    kept = small_model(name)
+    vectors = means_of_rows(kept, texts, longest_text)
+    found = search(means_of_rows(kept, asks, longest_ask), vectors, most)
+    step = float(vectors.abs().max()) / 127
+    return {"step": step, "vectors": base64.b64encode((vectors / step).round().to(torch.int8).numpy().tobytes()).decode(), "first": {"encoder": [
+        [[place, round(cosine, 3)] for place, cosine in zip(*pair, strict=True)] for pair in zip(found.places.tolist(), found.cosines.tolist(), strict=True)]}}

@@ -6,7 +6,7 @@ SUMMARY = "say what this machine can isolate, and prove it with escape attempts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--json`, `--backend NAME`, `--time`."""
+    """`--json`, `--backend NAME`, `--cold`, `--time`."""
     parser.description = (
         "Start the sandbox that grading would use, try to break out of it in every way that is known here, and print "
         "what came of each. Exit codes: 0 everything held; 1 something escaped; 2 nothing here can isolate.")
@@ -14,13 +14,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", choices=("bubblewrap", "container", "process"),
                         help="examine this one. `process` isolates nothing and shows what the attempts do then; "
                              "it is harmless, but run it only where you would run your own code")
-    parser.add_argument("--time", action="store_true", help="measure a cold start as well")
+    parser.add_argument("--cold", action="store_true",
+                        help="examine bubblewrap as `course grade --cold` uses it: every sandbox started anew")
+    parser.add_argument("--time", action="store_true", help="measure a start as well")
 
 
 def run(args: argparse.Namespace) -> int:
     """Examine and report; returns the exit code described in `--help`."""
     from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
-    backend, reason = find_backend(args.backend)
+    backend, reason = find_backend(args.backend, args.cold)
     outcomes = []
     if backend is not None and not args.json:
         print(f"Sandbox: {backend.name}. Tier: {backend.tier}.\n")
@@ -34,6 +36,6 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1))
         return diagnosis.exit_code
     if times:
-        print(f"\nCold start, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch.")
+        print(f"\nStart, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch.")
     print(f"\n{diagnosis.verdict}")
     return diagnosis.exit_code

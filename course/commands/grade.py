@@ -20,7 +20,8 @@ notebook (nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a d
 times; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root
 names a plugin (c.AssignLatePenalties.plugin_class). An extension is a later timestamp.txt, or points given by hand.
 
-Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root; grades.csv has a row for each of them.
+Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
+grades.csv has a row for each of them (`course export` writes it as platforms read it).
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, 1 somebody needs a person, or
 an entry was not graded, 2 could not run."""
 
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "SUBMISSIONS only those, from the copies of earlier runs")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
+    parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run submissions without isolation, as yourself")
     parser.epilog = EPILOG
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.submissions is None and not args.regrade:
         raise CourseError("which submissions? Give their folder, or --sample for the sample class")
     else:
-        backend = choose_backend(args.backend, allow_unsafe=args.allow_unsafe)
+        backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
         summary = grade_class(args.submissions, args.assignment, course_root, report, args.jobs,
                               args.regrade, backend, show_progress)
     for line in summary.changed:

@@ -1,0 +1,49 @@
+"""`course export`: grades in the form that a learning platform reads."""
+import argparse
+from pathlib import Path
+
+SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
+EPILOG = """\
+  canvas      one csv for Gradebook > Import. --column "NAME (NUMBER)" names the column as in Canvas's own export
+  moodle      one csv for the assignment's "Upload grading worksheet". A grade that somebody set in Moodle since is replaced
+              only if you tick there that it may be
+  gradescope  STUDENT/results.json, as its autograder writes them
+
+Points given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide
+is left out and named; --so-far takes what is decided. Canvas and Moodle know a student by a number, which comes with their
+own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which platform, which assignment, where to."""
+    parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "gradescope"), help="canvas, moodle or gradescope")
+    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
+                        help="the course root that `course grade` used (default: class)")
+    parser.add_argument("--out", type=Path, default=None, metavar="PATH", help="the file, or for gradescope the folder (default: in report/)")
+    parser.add_argument("--column", default="", metavar="NAME", help="the heading of Canvas's column (default: the assignment's name)")
+    parser.add_argument("--so-far", action="store_true", help="count what is decided where something is not")
+    parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when somebody is left out."""
+    from autograder.classroom.platforms import export_grades
+    from autograder.classroom.whole_class import places, records
+
+    root, report = places(args.course_root, None, args.sample)
+    loaded, rows = records(root, args.assignment)
+    ending = "" if args.to == "gradescope" else ".csv"
+    return tell(export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far))
+
+
+def tell(made) -> int:
+    """Print who is in an Export and who is not, a line a reason; the exit code."""
+    print(f"written    {made.path} ({made.students} students)")
+    by_reason: dict[str, list[str]] = {}
+    for student, reason in sorted(made.left_out.items()):
+        by_reason.setdefault(reason, []).append(student)
+    for reason, students in by_reason.items():
+        print(f"left out   {', '.join(students)}: {reason}")
+    return 1 if made.left_out else 0

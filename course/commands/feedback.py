@@ -1,0 +1,35 @@
+"""`course feedback`: the feedback pages in one zip, ready to send back."""
+import argparse
+from pathlib import Path
+
+SUMMARY = "put the feedback pages into a zip that a learning platform takes"
+EPILOG = """\
+  canvas   for Assignment > Upload submissions: each page becomes a comment on the file that was handed in
+  moodle   for the assignment's "Upload multiple feedback files in a zip"
+  folders  STUDENT/ASSIGNMENT.html, to send as you like
+
+The pages are made anew first, with what was given by hand. They are single files without scripts; nothing in them comes from
+elsewhere. Exit codes: 0 everybody's page is in it, 1 somebody is left out, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which platform, which assignment, where to."""
+    parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "folders"), help="canvas, moodle or folders")
+    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
+                        help="the course root that `course grade` used (default: class)")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)")
+    parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when somebody is left out."""
+    from autograder.classroom.platforms import zip_feedback
+    from autograder.classroom.whole_class import places, records, rewrite
+    from course.commands.export import tell
+
+    root, report = places(args.course_root, None, args.sample)
+    rewrite(root, report, args.assignment)
+    loaded, rows = records(root, args.assignment)
+    return tell(zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip"))

@@ -1,0 +1,35 @@
+"""`course verify`: judge one student's notebook again and compare with the record."""
+import argparse
+from pathlib import Path
+
+SUMMARY = "judge one student's notebook again and compare with the record"
+EPILOG = """\
+The copy that was graded, by its hash, goes through the sandbox with the same hidden inputs; every behaviour is shown with the
+sentence of the feedback page. Nothing is written: where it differs, `course grade --regrade` changes the record.
+Exit codes: 0 the same, 1 something differs, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Who, and where the records lie."""
+    parser.add_argument("student", metavar="STUDENT", help="as in grades.csv: the key, the name or the platform's number")
+    parser.add_argument("assignment", nargs="?", default="01", metavar="ASSIGNMENT", help="number or name (default: 01)")
+    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
+                        help="the course root that `course grade` used (default: class)")
+    parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
+    parser.add_argument("--cold", action="store_true", help="start the sandbox anew, instead of forking it from one that has imported torch")
+    parser.add_argument("--allow-unsafe", action="store_true",
+                        help="with --backend process: run the notebook without isolation, as yourself")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 when every behaviour came out as in the record."""
+    from autograder.classroom.replay import replay
+    from autograder.classroom.whole_class import places
+    from autograder.sandbox import choose_backend
+
+    root, _ = places(args.course_root, None, args.sample)
+    found = replay(root, args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold))
+    print("\n".join(found.lines()))
+    return 1 if found.differences else 0
