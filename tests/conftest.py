@@ -3,6 +3,7 @@ import contextlib
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import psutil
@@ -75,6 +76,8 @@ def pytest_sessionfinish(session):
     """End what the tests left running: it would keep this run's output open, and whoever reads that would wait for ever."""
     if getattr(session.config.option, "numprocesses", None):
         return                      # the processes of this one are xdist's workers, and end by themselves
+    if "autograder.sandbox.warm" in sys.modules:
+        sys.modules["autograder.sandbox.warm"].end_all()        # they stay as long as whoever forks workers from them
     left = psutil.Process().children(recursive=True)
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):

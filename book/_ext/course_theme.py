@@ -40,6 +40,12 @@ KEEP = {  # file name -> is it wanted on this page?
     "_static/predict.js": lambda body: "data-w2s-predict" in body,
     "_static/predict.css": lambda body: "data-w2s-predict" in body,
     "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,
+    "_static/review.css": lambda body: "data-w2s-review" in body,
+    "_static/review-bank.js": lambda body: "data-w2s-review" in body,
+    "_static/review-tools.js": lambda body: "data-w2s-review" in body,
+    "_static/exam.js": lambda body: 'data-w2s-review="exam"' in body,
+    "_static/repeat.js": lambda body: 'data-w2s-review="cards"' in body,
+    "_static/next.js": lambda body: 'data-w2s-review="next"' in body,
     "_static/sphinx-design.min.css": lambda body: "sd-" in body,
 }
 

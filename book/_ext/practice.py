@@ -1,7 +1,7 @@
 """Each section names the exercises that practise it, and each exercise the section: both from `see` in its checks.
 
 `exercise("01.ppmi", ..., see="01-static-embeddings/counting#pmi-compare-with-chance")` puts a line at the end of that
-section, with a link to the exercise's row on the chapter's page `exercises`. A `see` that leads to no section is a
+section, with a link to the exercise's row on the page `exercises` of the exercise's chapter. A `see` that leads to no section is a
 warning, so that renaming a heading cannot cut the thread. Nothing is typed on the page.
 """
 from docutils import nodes
@@ -30,11 +30,11 @@ def link_sections(app, doctree, docname):
     """Add the line to each section that an exercise points at."""
     if not hasattr(app, "w2s_practice"):
         app.w2s_practice = exercises_by_page()
-    if f"{docname.rpartition('/')[0]}/exercises" not in app.env.found_docs:
-        return  # a chapter whose page of exercises is not in the book
+    tables = {page[:2]: page for page in app.env.found_docs if page.endswith("/exercises")}
     wanted: dict[str, list[str]] = {}
     for anchor, name in app.w2s_practice.get(docname, []):
-        wanted.setdefault(anchor, []).append(name)
+        if name[:2] in tables:  # a chapter whose page of exercises is in the book; it may be a later one than the section's
+            wanted.setdefault(anchor, []).append(name)
     for anchor, names in wanted.items():
         sections = [section for section in doctree.findall(nodes.section)
                     if anchor in section["ids"] or anchor in section.get("slug", "").split() or not anchor]
@@ -43,13 +43,12 @@ def link_sections(app, doctree, docname):
                         type="w2s", subtype="practice")
             continue
         place = sections[0] if anchor else sections[-1]
-        page = f"{docname.rpartition('/')[0]}/exercises"
         line = nodes.paragraph(classes=["w2s-practice"])
         line += nodes.strong("", "Practise: ")
         for number, name in enumerate(names):
             line += nodes.Text(", " if number else "")
             line += nodes.reference("", "", nodes.literal("", name), internal=True,
-                                    refuri=f"{app.builder.get_relative_uri(docname, page)}#{row_id(name)}")
+                                    refuri=f"{app.builder.get_relative_uri(docname, tables[name[:2]])}#{row_id(name)}")
         at = next((k for k, child in enumerate(place.children) if isinstance(child, nodes.section)), len(place.children))
         place.insert(at, line)
 

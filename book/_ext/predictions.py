@@ -99,13 +99,14 @@ def list_predictions(app, doctree, docname):
             for name, question in every[page].items():
                 link = app.builder.get_relative_uri(docname, page) + f"#predict-{name}"
                 rows.append(f'<li data-key="{html.escape(page, quote=True)}#{name}"><a href="{link}">{title}</a>: '
-                            f'{html.escape(_short(question))}<span class="w2s-own"></span></li>')
+                            f'{html.escape(short(question))}<span class="w2s-own"></span></li>')
         place.replace_self(_raw('<div class="w2s-calibration" data-w2s-predict="calibration"><ol>' + "".join(rows)
                                 + '</ol><p role="status" class="w2s-calibrated"></p><button type="button" hidden>Forget my '
                                 "predictions of this chapter</button></div>"))
 
 
-def _short(question):
+def short(question):
+    """The last sentence that asks, without what leads up to it."""
     sentence = re.findall(r"[^.?!]*\?", question)
     return (sentence[-1] if sentence else question).strip()
 

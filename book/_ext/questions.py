@@ -51,7 +51,7 @@ class _FromFile(SphinxDirective):
         return self.env.docname.replace("/", "-")
 
 
-def _place(question, option):
+def place(question, option):
     """Authors tend to write the right option first: order by a hash, the same at every build."""
     return hashlib.sha256(f"{question.id}|{option.text}".encode()).digest()
 
@@ -76,7 +76,7 @@ class Quiz(_FromFile):
         out = [_raw(f'<fieldset class="w2s-question" id="{name}" data-id="{question.id}">'
                     f'<legend><span class="w2s-number">{number}</span><span class="w2s-legend">'),
                *self.inline(question.question), _raw("</span></legend>")]
-        for position, option in enumerate(sorted(question.options, key=lambda one: _place(question, one))):
+        for position, option in enumerate(sorted(question.options, key=lambda one: place(question, one))):
             mark = ' data-correct="true"' if option.correct else ""
             out += [_raw(f'<div class="w2s-option"{mark}><label><input type="radio" name="{name}" value="{position}" '
                          f'autocomplete="off"><span class="w2s-option-text">'),

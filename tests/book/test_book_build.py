@@ -77,3 +77,13 @@ def test_the_plain_command_writes_the_book_without_a_warning_and_runs_no_page_ag
     log = (ROOT / "_build" / "book.log").read_text()
     assert "build succeeded." in log and "Executing notebook" not in log
     assert "WARNING" not in log and "-W" in book_build.plain_command(strict=True)
+
+
+def test_a_line_that_a_busy_kernel_sent_in_pieces_is_one_line(course):
+    from jupyter_cache import get_cache
+    pieces = "import sys, time\nfor piece in ('right of 16:', ' 8', chr(10), 'next'):\n    print(piece, end='', flush=True)\n    time.sleep(0.3)"
+    root = course(pieces)
+    assert book_build.execute_pages(root, 1, quiet) == []
+    (kept,) = get_cache(root / "_build" / "executed_pages").list_cache_records()
+    (cell,) = get_cache(root / "_build" / "executed_pages").get_cache_bundle(kept.pk).nb.cells[-1:]
+    assert [output.text for output in cell.outputs] == ["right of 16: 8\nnext"]

@@ -22,3 +22,9 @@ def test_each_exercise_has_a_row_with_its_minutes_and_points_to_the_right():
     numbers = [re.findall(r'<td class="text-right">([\d.]+)</td>', row) for _, row in rows]
     assert [float(points) for _, points in numbers] == [one.points for one in chapter.exercises.values()]
     assert all(len(row) == 2 and 0 < int(row[0]) < 60 for row in numbers)
+
+
+def test_a_row_may_link_a_page_of_another_chapter():
+    data = exercise_table(assignment("16")).data
+    assert '<a href="../12-llama/cache.html#how-many-bytes">' in data and "break a sentence" in data and "find the wrong line" in data
+    assert 'href="../' not in exercise_table(assignment("01")).data

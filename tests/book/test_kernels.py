@@ -76,3 +76,10 @@ def test_of_a_page_in_a_warm_kernel_it_is_known_what_it_read(nursery, tmp_path, 
     assert build.execute_pages(tmp_path, 1, said.append) == []
     assert any("libraries loaded once" in line for line in said)
     assert cache.read_by_pages(tmp_path) == {"book/one.md": ["far.json", "near.py"], "book/two.md": []}
+
+
+def test_a_kernel_that_asks_for_it_interprets_triton(nursery, tmp_path):
+    triton = "import os; os.environ['TRITON_INTERPRET'] = '1'\nimport torch, triton, triton.language as tl"
+    kernel = "@triton.jit\ndef total(x, out, N: tl.constexpr):\n    tl.store(out, tl.sum(tl.load(x + tl.arange(0, N)), 0))"
+    call = "x, out = torch.arange(4.0), torch.zeros(1)\ntotal[(1,)](x, out, N=4)\nprint(out.item())"
+    assert run(nursery, tmp_path, triton, kernel, call)[2] == "6.0"

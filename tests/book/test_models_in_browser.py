@@ -12,13 +12,14 @@ from torch import nn
 from course.book import page_models, readings
 from reference_impl.corpora import small_models
 from reference_impl.generation.encoder_decoder import translate
-from reference_impl.models import bert, electra, elmo, gpt, llama, lstm, modernbert, seq2seq, transformer
+from reference_impl.layers.lora import LoRALinear
+from reference_impl.models import bert, electra, elmo, gpt, llama, lstm, modernbert, seq2seq, transformer, unmasked
 from reference_impl.tokenizers.files import load_bert
 from tests.book.conftest import open_page
 
 pytestmark = pytest.mark.browser
 RUNTIME = Path(__file__).resolve().parents[2] / "book" / "assets" / "models"
-PARTS = ("numbers", "attention", "transformers", "positions", "recurrent", "counts", "tokenizers", "sampling", "runtime")
+PARTS = ("numbers", "attention", "transformers", "lora", "positions", "recurrent", "counts", "tokenizers", "sampling", "searching", "runtime")
 INPUTS, VOCABULARY = 100, 41
 SMALL = {"vocab_size": VOCABULARY, "hidden_size": 24, "num_layers": 2, "num_heads": 4}
 WIDE = {**SMALL, "intermediate_size": 40}
@@ -26,6 +27,7 @@ DRY = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "max_position_embeddings
 TINY = {  # name: kind, model; one for each thing that a configuration can change
     "gpt2": ("gpt", lambda: gpt.GPT(gpt.GPTConfig(**SMALL, max_position_embeddings=16))),
     "gpt1": ("gpt", lambda: gpt.GPT(gpt.GPTConfig(**SMALL, max_position_embeddings=16, norm_first=False))),
+    "gpt2-unmasked": ("unmasked", lambda: unmasked.UnmaskedGPT(gpt.GPTConfig(**SMALL, max_position_embeddings=16))),
     "llama-grouped": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=2))),
     "llama-one-key-head": ("llama", lambda: llama.Llama(llama.LlamaConfig(**WIDE, num_kv_heads=1,
                                                                           tie_word_embeddings=True))),
@@ -40,6 +42,8 @@ TINY = {  # name: kind, model; one for each thing that a configuration can chang
     "electra-widened": ("electra", lambda: electra.ElectraForPreTraining(electra.ElectraConfig(
         **WIDE, **DRY, embedding_size=12))),
     "modernbert": ("modernbert", lambda: modernbert.ModernBertForMaskedLM(modernbert.ModernBertConfig(
+        **{**WIDE, "num_layers": 4}, local_attention=4))),
+    "encoder": ("encoder", lambda: modernbert.ModernBert(modernbert.ModernBertConfig(
         **{**WIDE, "num_layers": 4}, local_attention=4))),
     "transformer": ("transformer", lambda: transformer.Transformer(transformer.TransformerConfig(**WIDE))),
     "transformer-norm-first": ("transformer", lambda: transformer.Transformer(transformer.TransformerConfig(
@@ -133,7 +137,7 @@ def test_an_architecture_gives_what_torch_gives(page, name):
     both = name.startswith(("transformer", "seq2seq"))
     questions = [[source, target] if both else [source] for source, target in zip(sources, targets, strict=True)]
     expected = [model(*(torch.tensor([ids]) for ids in question))[0] for question in questions]
-    assert_equal(ask(page, name, "logits", questions), expected)
+    assert_equal(ask(page, name, "hidden" if name == "encoder" else "logits", questions), expected)
 
 
 WORDS = ["bank", "unbanked", "a", "caf\u00e9", "\u9280\u884c", "\U0001f3e6", "o'clock", "river", "verylongwordthatiscut"]
@@ -205,11 +209,25 @@ def test_the_transformer_writes_with_a_cache_what_it_writes_anew(page):
         assert answer["ids"] == target[1:]
 
 
-@pytest.mark.parametrize("name", kept("gpt", "ngram", "lstm"))
+@pytest.mark.parametrize("name", kept("lora"))
+@torch.no_grad()
+def test_an_update_of_any_strength_is_merged_as_torch_merges_it(page, name):
+    inputs = texts(9, 1000, longest=20)[:20]
+    for strength in (1, 0.5, 0):
+        model = small_models.small_model(name).model
+        for layer in model.modules():
+            if isinstance(layer, LoRALinear):
+                layer.scale *= strength
+        assert ask(page, name, "strength", [[strength]]) == [{"strength": strength}]
+        assert_equal(ask(page, name, "next", [[ids] for ids in inputs]), [model(torch.tensor([ids]))[0, -1] for ids in inputs])
+
+
+@pytest.mark.parametrize("name", kept("gpt", "unmasked", "ngram", "lstm"))
 @torch.no_grad()
 def test_a_trained_model_goes_on_from_scripture_as_torch_does(page, name):
     trained = small_models.small_model(name)
-    inputs = texts(6, trained.card["config"]["vocab_size"], longest=40)
+    config = trained.card["config"]
+    inputs = texts(6, config["vocab_size"], longest=min(40, config.get("max_position_embeddings", 40)))
     expected = [trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1) if trained.card["kind"] != "ngram" else
                 torch.from_numpy(trained.model.distribution(ids)).log().float() for ids in inputs]
     answers = ask(page, name, "next", [[ids] for ids in inputs])

@@ -37,15 +37,21 @@
   }
 
   /* The model itself, in the thread that calls. */
-  function build({ card, weights }) {
+  function build({ card, weights, base }) {
     const known = Object.keys(lib.kinds).join(", ");
     if (!lib.kinds[card.kind]) throw new Error(`a model of kind ${card.kind}: this page knows ${known}`);
-    const tensors = lib.readSafetensors(typeof weights === "string" ? lib.fromBase64(weights) : weights);
-    return lib.kinds[card.kind](card.config, tensors);
+    return lib.kinds[card.kind](card.config, lib.tensorsOf(weights), base);
+  }
+
+  /* An update of another model needs that one, too. */
+  async function whole(archive) {
+    if (archive.card.kind !== "lora" || archive.base) return archive;
+    const base = await request(archive.card.config.base);
+    return { ...archive, base, tokenizer: base.tokenizer };
   }
 
   const answer = (model, method, given) => {
-    if (method === "generate" || method === "judge") return lib[method](model, ...given);
+    if (["generate", "judge", "beams", "likeliest"].includes(method)) return lib[method](model, ...given);
     if (typeof model[method] !== "function") throw new Error(`the model has no ${method}`);
     return model[method](...given);
   };
@@ -103,7 +109,7 @@ onmessage = ({ data: { number, archive, method, given } }) => {
     const name = typeof wanted === "string" ? wanted : wanted.card.name;
     if (!opened.has(name))
       opened.set(name, (async () => {
-        const archive = typeof wanted === "string" ? await request(wanted) : wanted;
+        const archive = await whole(typeof wanted === "string" ? await request(wanted) : wanted);
         return { card: archive.card, tokenizer: archive.tokenizer && lib.tokenizer(archive.tokenizer),
           ...(await start(archive)) };
       })().catch((error) => { opened.delete(name); throw error; }));

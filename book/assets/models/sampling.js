@@ -1,4 +1,4 @@
-/* From logits to a token: temperature, top-k, top-p, and a generator of chance that repeats itself. */
+/* From logits to a token: temperature, top-k, top-p, min-p, a penalty, and a generator of chance that repeats itself. */
 (globalThis.w2sParts ??= []).push(function sampling(lib) {
   "use strict";
 
@@ -13,20 +13,24 @@
     };
   };
 
-  /* The shares after temperature, top-k and top-p in this order; temperature 0 leaves the likeliest alone. */
-  lib.shares = function shares(logits, { temperature = 1, topK = 0, topP = 1 } = {}) {
-    const kept = new Float32Array(logits.length);
+  /* The shares after the penalty for ids that were seen, temperature, top-k, top-p and min-p, in this order: that of
+     generation/processors. Temperature 0 leaves the likeliest alone. With `late` the filters look before the
+     temperature bends. */
+  lib.shares = function shares(logits, { temperature = 1, topK = 0, topP = 1, minP = 0, penalty = 1, seen = [],
+    late = false } = {}) {
+    const raw = Float32Array.from(logits), kept = new Float32Array(raw.length);
+    for (const id of new Set(seen)) raw[id] = raw[id] < 0 ? raw[id] * penalty : raw[id] / penalty;
     if (temperature === 0) {
-      kept[lib.argmax(logits)] = 1;
+      kept[lib.argmax(raw)] = 1;
       return kept;
     }
-    const all = lib.softmax(Float32Array.from(logits, (logit) => logit / temperature));
-    const order = Array.from(all.keys()).sort((a, b) => all[b] - all[a]).slice(0, topK || logits.length);
+    const bent = lib.softmax(raw.map((logit) => logit / temperature)), all = late ? lib.softmax(raw) : bent;
+    const order = Array.from(all.keys()).sort((a, b) => all[b] - all[a]).slice(0, topK || raw.length);
     const room = order.reduce((sum, id) => sum + all[id], 0);
     let before = 0, total = 0;
     for (const id of order) {  // the first token is always kept, and that which crosses topP
-      if (before >= topP * room) break;
-      kept[id] = all[id];
+      if (before >= topP * room || all[id] < minP * all[order[0]]) break;
+      kept[id] = bent[id];
       before += all[id];
     }
     for (const share of kept) total += share;
@@ -52,7 +56,7 @@
     while (text.length < Math.min(ids.length + most, model.positions ?? Infinity)) {
       const answer = model.next(text, { cache });
       read += answer.read;
-      const id = lib.draw(lib.shares(answer.data, choice), dart());
+      const id = lib.draw(lib.shares(answer.data, { ...choice, seen: text }), dart());
       if (id === stop) break;
       text.push(id);
     }

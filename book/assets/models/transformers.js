@@ -67,20 +67,20 @@
         return { shape: [ids.length, vocabulary], data: finish(run(ids, context), ids.length), looks: context.looks };
       },
       /* Logits of the token after the last, (V). What these ids share with those of the call before is not computed
-         again; `read` says how many tokens went through the model. */
-      next(ids, { cache = true } = {}) {
+         again; `read` says how many tokens went through the model. With `looks` those tokens' attention, too. */
+      next(ids, { cache = true, looks = false } = {}) {
         let shared = 0;
         while (cache && shared < Math.min(known.length, ids.length - 1) && known[shared] === ids[shared]) shared++;
         known = [];  // if a call fails, the next one starts anew
         caches.forEach((one) => one.cut(shared));
-        const fresh = ids.slice(shared), x = run(fresh, { caches }), width = x.length / fresh.length;
+        const fresh = ids.slice(shared), seen = lib.newLooks(looks), x = run(fresh, { caches, looks: seen }), width = x.length / fresh.length;
         known = ids.slice();
-        return { data: finish(x.subarray(x.length - width), 1), read: fresh.length };
+        return { data: finish(x.subarray(x.length - width), 1), read: fresh.length, ...(seen ? { looks: seen } : {}) };
       },
     };
   }
 
-  function gpt(config, weights) {
+  function gpt(config, weights, causal = true) {
     const { num_heads: heads, layer_norm_eps: eps, norm_first: normFirst } = config;
     const table = tensor(weights, "embedding.weight"), rows = tensor(weights, "position.weight");
     const last = normFirst ? norm(weights, "norm", eps) : nothing;
@@ -89,11 +89,17 @@
       embed: (ids, start) => add(lookUp(table, ids), lookUp(rows, places(start, ids.length))),
       blocks: count(config.num_layers, (i) => [
         { norm: norm(weights, `blocks.${i}.attention_norm`, eps),
-          run: attentionLayer(fused(weights, `blocks.${i}.attention`), { heads, causal: true }) },
+          run: attentionLayer(fused(weights, `blocks.${i}.attention`), { heads, causal }) },
         { norm: norm(weights, `blocks.${i}.feed_forward_norm`, eps),
           run: feedForward(weights, `blocks.${i}.feed_forward`, config.hidden_act) }]),
       finish: (x, number) => linear(last(x, number), number, { weight: table }),
     });
+  }
+
+  /* GPT without its mask: a new token changes the vectors of those before it, so nothing is kept. */
+  function unmasked(config, weights) {
+    const open = gpt(config, weights, false);
+    return { ...open, next: (ids) => open.next(ids, { cache: false }) };
   }
 
   /* Row `place` of Vaswani et al.'s table, number i of `width`. */
@@ -174,11 +180,12 @@
     };
   }
 
-  function modernbert(config, weights) {
-    const { num_heads: heads, norm_eps: eps, intermediate_size: wide } = config, f = activation("gelu");
-    const table = tensor(weights, "encoder.embedding.weight"), first = norm(weights, "encoder.embedding_norm", eps);
+  /* ModernBERT's encoder; the names of its weights begin with `prefix`. */
+  function modernbertEncoder(config, weights, prefix) {
+    const { num_heads: heads, norm_eps: eps, intermediate_size: wide } = config;
+    const table = tensor(weights, `${prefix}embedding.weight`), first = norm(weights, `${prefix}embedding_norm`, eps);
     const blocks = count(config.num_layers, (i) => {
-      const name = `encoder.blocks.${i}`, both = layer(weights, `${name}.feed_forward.gate_up`),
+      const name = `${prefix}blocks.${i}`, both = layer(weights, `${name}.feed_forward.gate_up`),
         local = i % config.global_every > 0;
       return [
         { norm: i ? norm(weights, `${name}.attention_norm`, eps) : nothing,
@@ -189,19 +196,32 @@
           run: gatedFeedForward(lib.rowsOf(both, 0, wide), lib.rowsOf(both, wide, 2 * wide), layer(weights,
             `${name}.feed_forward.down`), "gelu") }];
     });
-    const last = norm(weights, "encoder.norm", eps), dense = layer(weights, "dense"), normed = norm(weights, "norm",
-      eps);
-    const output = { weight: table, bias: tensor(weights, "decoder.bias") };
+    const last = norm(weights, `${prefix}norm`, eps);
+    return (ids, seen) => {
+      refuse(ids.length, config.max_position_embeddings);
+      return last(through(blocks, first(lookUp(table, ids), ids.length), ids.length, true, { looks: seen }), ids.length);
+    };
+  }
+
+  function modernbert(config, weights) {
+    const encode = modernbertEncoder(config, weights, "encoder."), f = activation("gelu");
+    const dense = layer(weights, "dense"), normed = norm(weights, "norm", config.norm_eps);
+    const output = { weight: tensor(weights, "encoder.embedding.weight"), bias: tensor(weights, "decoder.bias") };
     return {
       vocabulary: config.vocab_size, positions: config.max_position_embeddings,
       logits(ids, { looks = false } = {}) {
-        refuse(ids.length, config.max_position_embeddings);
-        const rows = ids.length, seen = lib.newLooks(looks);
-        const x = last(through(blocks, first(lookUp(table, ids), rows), rows, true, { looks: seen }), rows);
+        const rows = ids.length, seen = lib.newLooks(looks), x = encode(ids, seen);
         return { shape: [rows, config.vocab_size], looks: seen,
           data: linear(normed(linear(x, rows, dense).map(f), rows), rows, output) };
       },
     };
+  }
+
+  /* The same without a head: a vector for each token, (T, C). */
+  function encoder(config, weights) {
+    const encode = modernbertEncoder(config, weights, "");
+    return { vocabulary: config.vocab_size, positions: config.max_position_embeddings,
+      hidden: (ids) => ({ shape: [ids.length, config.hidden_size], data: encode(ids) }) };
   }
 
   /* Vaswani et al.'s encoder and decoder: sinusoids, one table for both sides and for the output. */
@@ -264,5 +284,5 @@
   }
 
   Object.assign(lib, { decoder, norm, separate, feedForward, sinusoid });
-  lib.kinds = { ...lib.kinds, gpt, llama, bert, electra, modernbert, transformer };
+  lib.kinds = { ...lib.kinds, gpt, unmasked, llama, bert, electra, modernbert, encoder, transformer };
 });
