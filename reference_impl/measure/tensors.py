@@ -34,6 +34,11 @@ class TensorCounter(TorchDispatchMode):
         self.shapes: set[tuple[int, ...]] = set()
         self._known: set[int] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch asks. Skipping imports its compiler at the first counted operator, which takes seconds."""
+        return False
+
     def _note(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
         address, size = storage._cdata, storage.nbytes()  # the storage itself: its Python wrapper comes and goes

@@ -1,4 +1,7 @@
 """The counter sees what is known to be made."""
+import subprocess
+import sys
+
 import torch
 
 from reference_impl.layers.attention import plain_attention
@@ -65,3 +68,14 @@ def test_scores_of_all_pairs_are_seen_in_plain_attention_and_not_in_tiles():
     assert (1, 2, 64, 64) in plain.shapes and plain.largest == 2 * 64 * 64
     assert not any(shape[-2:] == (64, 64) for shape in tiled.shapes) and tiled.largest == 2 * 8 * 64
     assert tiled.peak < plain.peak / 3
+
+def test_counting_does_not_import_torchs_compiler_which_would_take_seconds_of_a_students_first_call():
+    code = """
+import sys, torch
+from autograder.checks.counters import Counter
+with Counter():
+    (torch.ones(2, 3, requires_grad=True) @ torch.ones(3, 2)).sum().backward()
+assert "torch._dynamo" not in sys.modules, "imported"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
