@@ -1,4 +1,4 @@
-"""The class at a glance, from the verdict records: spread, item analysis, misconceptions, what needs a person.
+"""The class at a glance, from the verdict records: spread, item analysis, misconceptions, doubtful checks, cost, what needs a person.
 
 Item analysis follows classical test theory: difficulty is the share that earned a behaviour, discrimination the
 correlation between the behaviour and the points for everything else (the item itself left out, so that it does not
@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
+from autograder.classroom.doubts import cost, doubts
 from autograder.classroom.feedback import _title, feedback_path
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
 from autograder.classroom.pages import render
@@ -25,28 +26,50 @@ Rows = list[tuple[Verdict, HandGrades]]
 
 
 def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Path,
-                 left_out: dict[str, str] | None = None) -> Path:
+                 left_out: dict[str, str] | None = None, progress: str = "") -> Path:
     """Write the page and return its path. Links lead to the feedback pages, relative to the page.
 
-    left_out: entries of what was handed over that are nobody's submission, with the reason.
+    left_out: entries of what was handed over that are nobody's submission, with the reason. progress: the name of the
+    page over all assignments, beside this one, if there is one.
     """
     rows = sorted(rows, key=lambda row: row[0].student)
     tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
     read = [verdict for verdict, _ in rows if verdict.readable]
     checked = sum(one.points for one in assignment.exercises.values() if one.kind != "manual")
     earned = [sum(result["earned"] for result in verdict.results) for verdict in read]
-    page = render("report.html.j2", title=_title(assignment), rows=tables,
+    items = item_analysis(read)
+    links = {verdict.student: table["link"] for table, (verdict, _) in zip(tables, rows)}
+    page = render("report.html.j2", title=_title(assignment), rows=tables, progress=progress,
                   tiers=sorted({verdict.tier for verdict in read}), checked=checked,
                   possible=sum(one.points for one in assignment.exercises.values()),
                   median=median([table["total"] for table in tables if table["total"] is not None] or [0]),
                   complete=sum(points == checked for points in earned), spread=spread(earned, checked),
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
-                  written=sum(table["written"] for table in tables), items=item_analysis(read),
+                  written=sum(table["written"] for table in tables), items=items, links=links,
+                  doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
                   left_out=sorted((left_out or {}).items()),
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
     return path
+
+
+def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None = None) -> dict:
+    """What the page says, as plain dictionaries and lists for other programs; students by their key."""
+    read = [verdict for verdict, _ in rows if verdict.readable]
+    decided = {verdict.student: exercise_points(verdict, graded, assignment) for verdict, graded in rows}
+    items, spent = item_analysis(read), cost([verdict for verdict, _ in rows])
+    return {"assignment": assignment.name, "possible": sum(one.points for one in assignment.exercises.values()),
+            "students": [{"student": verdict.student, "points": decided[verdict.student],
+                          "total": total_points(decided[verdict.student], graded), "taken_off": graded.penalty,
+                          "seconds_late": graded.seconds_late, "seconds": verdict.seconds,
+                          "waits": reasons(verdict, decided[verdict.student], graded)} for verdict, graded in rows],
+            "behaviours": [{key: item[key] for key in ("exercise", "name", "points", "share", "discrimination")} for item in items],
+            "misconceptions": misconceptions(read),
+            "doubts": [{"exercise": one.exercise, "name": one.stage, "failed": one.failed, "reasons": one.reasons,
+                        "students": [verdict.student for verdict in one.students]} for one in doubts(read, items)],
+            "seconds": {key: spent[key] for key in ("median", "most", "sum")}, "limits_met": spent["stopped"],
+            "left_out": left_out or {}}
 
 
 def item_analysis(verdicts: list[Verdict]) -> list[dict]:

@@ -25,7 +25,8 @@ from autograder.classroom.gradebook import (
     store,
 )
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
-from autograder.classroom.report import write_report
+from autograder.classroom.progress import progress, write_progress
+from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import tells_case_apart, write_whole
@@ -170,8 +171,9 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
     people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
+    over_all = write_progress(report / "progress.html", config)
     return (write_csv(report / "grades.csv", rows, assignment),
-            write_report(report / "index.html", rows, assignment, course_root, left_out), people)
+            write_report(report / "index.html", rows, assignment, course_root, left_out, over_all.name), people)
 
 
 def _left_out_path(course_root: Path, assignment: Assignment) -> Path:
@@ -204,6 +206,13 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     loaded, course_root, config = _graded_before(course_root, assignment)
     check_machine(config, course_root)
     return _write(course_root, report, loaded, config, Guard(course_root), _left_out(course_root, loaded))[:2]
+
+
+def class_figures(course_root: Path, assignment: str) -> dict:
+    """What the report on one assignment and the page over all of them say, as plain dictionaries and lists."""
+    loaded, course_root, config = _graded_before(course_root, assignment)
+    rows = class_rows(course_root, loaded, config, Guard(course_root))
+    return figures(rows, loaded, _left_out(course_root, loaded)) | {"progress": progress(config).to_json()}
 
 
 def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:

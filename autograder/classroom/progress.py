@@ -1,0 +1,87 @@
+"""How a class fares over its assignments, as nbgrader's own gradebook has it, on one page beside the report.
+
+Points are the gradebook's: what the checks gave, what was given by hand, less what was taken off for late work. An
+assignment that is not handed in is a dash and counts for nothing; one with something undecided is marked, since its
+points are not final. The sum counts what was handed in.
+"""
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from nbgrader.api import Assignment, SubmittedAssignment
+from traitlets.config import Config
+
+from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.pages import render
+from autograder.grading.files import write_whole
+from autograder.grading.names import shown
+
+
+@dataclass
+class Standing:
+    """One student: points by assignment (None: not handed in), and in which of them something is undecided."""
+
+    student: str
+    name: str
+    points: dict[str, float | None] = field(default_factory=dict)
+    undecided: set[str] = field(default_factory=set)
+
+    @property
+    def total(self) -> float:
+        """The sum over what was handed in."""
+        return sum(one for one in self.points.values() if one is not None)
+
+
+@dataclass
+class Progress:
+    """The class: each assignment's maximum, in order, and each student's standing, sorted."""
+
+    most: dict[str, float]
+    students: list[Standing]
+
+    def columns(self) -> list[dict]:
+        """One row an assignment: handed in, median share of the maximum, how many have it all, and how many wait."""
+        rows = []
+        for assignment, most in self.most.items():
+            points = [one.points[assignment] for one in self.students if one.points.get(assignment) is not None]
+            rows.append({"assignment": assignment, "most": most, "handed_in": len(points), "missing": len(self.students) - len(points),
+                         "share": median(points) / most if points and most else None,
+                         "complete": sum(one >= most for one in points),
+                         "undecided": sum(assignment in one.undecided for one in self.students)})
+        return rows
+
+    def to_json(self) -> dict:
+        """Plain dictionaries and lists."""
+        return {"assignments": self.columns(), "students": [
+            {"student": one.student, "name": one.name, "points": one.points, "undecided": sorted(one.undecided), "total": one.total}
+            for one in self.students]}
+
+
+def progress(config: Config) -> Progress:
+    """Read it from the gradebook of a course root. Assignments without a hand-in are left out."""
+    with open_gradebook(config) as gradebook:
+        assignments = sorted((one for one in gradebook.assignments if one.num_submissions), key=lambda one: one.name)
+        found = {one.student: one for one in map(_nobody_yet, gradebook.student_dicts())}
+        most = {one.name: one.max_score for one in assignments}
+        for assignment in most:
+            taken_off = dict(gradebook.db.query(SubmittedAssignment.student_id, SubmittedAssignment.late_submission_penalty).join(
+                Assignment, SubmittedAssignment.assignment).filter(Assignment.name == assignment).all())
+            for row in gradebook.submission_dicts(assignment):
+                one = found[row["student"]]
+                one.points[assignment] = max(0.0, row["score"] - taken_off[row["student"]])
+                if row["needs_manual_grade"]:
+                    one.undecided.add(assignment)
+    everybody = [one for one in found.values() if one.points]
+    return Progress(most, sorted(everybody, key=lambda one: one.student))
+
+
+def _nobody_yet(row: dict) -> Standing:
+    name = " ".join(filter(None, (row["first_name"], row["last_name"])))
+    return Standing(row["id"], shown(name or row["id"]))
+
+
+def write_progress(path: Path, config: Config) -> Path:
+    """Write the page and return its path."""
+    found = progress(config)
+    write_whole(path, render("progress.html.j2", progress=found, columns=found.columns(), report="index.html"))
+    return path
