@@ -20,6 +20,7 @@ COMMANDS = {
     "save": "put your functions that pass into your own package, mywork/word2serve_me",
     "use": "put the reference in the place of your work of a chapter, or take that back",
     "hint": "open the next hint of an exercise",
+    "release": "put an assignment into an archive for students: notebook, what it imports, no answers",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "report": "write the class report from the records of the last grading",
     "verify": "judge one student's notebook again and compare with the record",

@@ -1,0 +1,48 @@
+"""`course release`: what students get of an assignment, as one archive, and through nbgrader's exchange."""
+import argparse
+import json
+from pathlib import Path
+
+SUMMARY = "put an assignment into an archive for students: notebook, what it imports, no answers"
+EPILOG = """\
+In the archive are the notebook, the code that its cells and its visible checks import, the packages' lock, and a page that
+says how to begin. No solution, no known mistake, no other chapter's checks and nothing of the grader are in it. What the
+exercises withhold stands there without its body: the cells after the exercises that need the course's own models say so.
+A check may compare with a function of the reference; such a function stays, and is named here.
+
+--exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the course root's
+nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which assignment, and where to."""
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: release/NAME.zip here)")
+    parser.add_argument("--with-reference", action="store_true", help="leave the reference as it is, answers included")
+    parser.add_argument("--exchange", action="store_true", help="release the notebook through nbgrader's exchange, too")
+    parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR",
+                        help="nbgrader's course root, for --exchange (default: class)")
+    parser.add_argument("--json", action="store_true", help="print what is in the archive as JSON")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the archive and say what is in it."""
+    from autograder.classroom.exchange import release_through_exchange
+    from autograder.classroom.release import release
+    from autograder.grading.assignment import load_assignment
+
+    loaded = load_assignment(args.assignment)
+    made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference)
+    exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
+    if args.json:
+        print(json.dumps({"path": str(made.path), "files": made.files, "withheld": made.withheld, "kept": made.kept,
+                          "exchange": str(exchanged) if exchanged else None}, indent=1))
+        return 0
+    print(f"written    {made.path} ({len(made.files)} files, {made.path.stat().st_size / 1024:.0f} KB)")
+    print(f"withheld   {', '.join(made.withheld) or 'nothing'}")
+    if made.kept:
+        print(f"kept       {', '.join(made.kept)}: a check compares with it")
+    if exchanged:
+        print(f"exchange   {exchanged}")
+    return 0

@@ -1,0 +1,120 @@
+"""What students get: a notebook that works from the archive alone, without an answer, a mistake or the grader in it."""
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.catalogue import ROOT, assignments
+from autograder.classroom.release import release
+from autograder.errors import CourseError
+from autograder.grading.assignment import load_assignment
+from course.cli import main
+
+NAME = "01-static-embeddings"
+STUDENT = """
+import json, sys
+import autograder, autograder.check, reference_impl
+assert autograder.__file__.startswith(sys.argv[1]) and reference_impl.__file__.startswith(sys.argv[1])
+said = []
+autograder.check.show = lambda result, see="": said.append([result.exercise, result.earned, result.stages[0].status])
+space = {"__name__": "__main__"}
+for source in json.load(open("cells.json")):
+    exec(source, space)
+print(json.dumps(said))
+"""
+
+
+def cells(notebook):
+    """The code of the setup, solution and check cells, in order."""
+    for cell in notebook.cells:
+        mark = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and (mark.get("solution") or mark.get("grade") or mark.get("grade_id", "").startswith("setup")):
+            yield cell.source
+
+
+def checked(folder: Path, sources: list[str]) -> dict[str, tuple[float, str]]:
+    """What the checks say of cells that run in a process which has nothing of ours but the archive: points, first status."""
+    (folder / "cells.json").write_text(json.dumps(sources))
+    ran = subprocess.run([sys.executable, "-c", STUDENT, str(folder)], cwd=folder, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return {exercise: (earned, status) for exercise, earned, status in json.loads(ran.stdout.splitlines()[-1])}
+
+
+def unpacked(assignment, folder: Path) -> Path:
+    with zipfile.ZipFile(release(assignment, folder / "students.zip").path) as archive:
+        archive.extractall(folder)
+    return folder / f"word2serve-{assignment.name}"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """The archive of chapter 1, unpacked."""
+    return unpacked(load_assignment("01"), tmp_path_factory.mktemp("release"))
+
+
+def test_the_archive_alone_checks_a_right_answer_and_an_untouched_cell(archive):
+    one = load_assignment("01")
+    solved, given = dict(zip(names(one.entry.notebook), cells(one.entry.notebook))), dict(zip(names(one.pristine), cells(one.pristine)))
+    solved |= {name: source for name, source in given.items() if name == "sgns_loss"}      # one is left as it was given
+    said = checked(archive, list(solved.values()))
+    assert said.pop("01.sgns_loss") == (0, "not_attempted")
+    assert {id: earned for id, (earned, _) in said.items()} == {id: one.exercises[id].points for id in said} and len(said) > 5
+
+
+def names(notebook):
+    for cell in notebook.cells:
+        mark = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and (mark.get("solution") or mark.get("grade") or mark.get("grade_id", "").startswith("setup")):
+            yield mark["grade_id"]
+
+
+def test_no_answer_no_mistake_and_nothing_of_the_grader_is_in_it(archive):
+    files = {path.relative_to(archive).as_posix() for path in archive.rglob("*") if path.is_file()}
+    assert not [path for path in files if path.startswith(("solutions", "autograder/grading", "autograder/classroom", "tests"))
+                or "mistakes" in path or "proven" in path or "equivalents" in path or "/c02_" in path]
+    notebook = (archive / f"{NAME}.ipynb").read_text()
+    secret = load_assignment("01").entry.secret_lines()
+    assert not [line for line in secret if json.dumps(line)[1:-1] in notebook]
+
+
+def test_a_withheld_function_is_there_and_refuses(archive):
+    ran = subprocess.run([sys.executable, "-c", "from reference_impl.embeddings.skipgram import sgns_loss; sgns_loss()"],
+                         cwd=archive, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(archive)})
+    assert ran.returncode == 1 and "is withheld here: it gives the answer" in ran.stderr
+    counts = (archive / "reference_impl" / "embeddings" / "counts.py").read_text()
+    real = (ROOT / "reference_impl" / "embeddings" / "counts.py").read_text()
+    body = real[real.index("def ppmi"):].split("\n    return", 1)[1].split("\n")[0]
+    assert body in real and body not in counts and "def window_counts_plain" in counts
+
+
+def test_the_same_sources_give_the_same_archive_and_the_command_says_what_is_in_it(tmp_path, capsys):
+    first, second = tmp_path / "a.zip", tmp_path / "b.zip"
+    assert main(["release", "1", "--out", str(first), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["kept"] == ["reference_impl.embeddings.counts.window_counts_plain"] and f"{NAME}.ipynb" in said["files"]
+    assert main(["release", "01", "--out", str(second)]) == 0
+    assert first.read_bytes() == second.read_bytes() and f"written    {second}" in capsys.readouterr().out
+
+
+def test_an_answer_in_the_notebook_stops_the_release(tmp_path, monkeypatch):
+    one = load_assignment("01")
+    cell = next(cell for cell in one.pristine.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "ppmi")
+    answer = next(cell.source for cell in one.entry.notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "ppmi")
+    monkeypatch.setitem(cell, "source", answer)
+    with pytest.raises(CourseError, match="a line of a solution would reach the students"):
+        release(one, tmp_path / "x.zip")
+    assert not (tmp_path / "x.zip").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [one.number for one in assignments()])
+def test_every_assignments_archive_gives_a_right_notebook_all_points(number, tmp_path):
+    one = load_assignment(number)
+    said = checked(unpacked(one, tmp_path), list(cells(one.entry.notebook)))
+    assert {id: earned for id, (earned, _) in said.items()} == {
+        id: exercise.points for id, exercise in one.exercises.items() if exercise.stages}
