@@ -716,7 +716,7 @@ print(v_cache[:, :, 0, 0].int().tolist())
 # - A table has -1 behind the sequence's blocks. Places behind `length`, and blocks of nobody, hold what was left there: NaN, too. None of it is read.
 # - Head $h$ uses the keys and values of head $h // (H / K)$: neighbours share.
 # - A key and a value are read once for each head of queries, or once for the group of heads that shares them. No key is read that belongs to another share. At least one program for each sequence, head of keys, and share.
-# - Scores may be as large as 300 and as low as -300, where three digits are compared.
+# - Scores may be as large as 300 and as low as -300. There three digits of `parts` and `lse` are compared.
 # - `q`, `tables`, `lengths`, `parts` and `lse` each lie in one piece, in the order of their axes. The caches lie as said above.
 #
 # **In**: `q` float32 $(B, H, D)$, $B$ from 1 to 6, $H$ from 1 to 12, $D$ 16, 32 or 64, $H$ a multiple of $K$; caches of 1 to 40 blocks of 1 to 20 places; `tables` int32 $(B, M)$; `lengths` int32 $(B)$, from 0 to $M s$, at most 300; `parts` $(B, H, N, D)$ and `lse` $(B, H, N)$ float32, $N$ from 1 to 16. **Out**: nothing; `parts` and `lse` are filled.
@@ -825,7 +825,7 @@ print([f"{number:.3f}" for number in (*parts[0, 0, :, 0].tolist(), *lse[0, 0].ex
 # - One program for each sequence and head. Each number of `parts` and `lse` is read once, and each of `out` written once.
 # - $N$ need not be a power of two. The three tensors each lie in one piece.
 #
-# **In**: `parts` float32 $(B, H, N, D)$, finite; `lse` $(B, H, N)$; `out` $(B, H, D)$; $B$ from 1 to 6, $H$ from 1 to 12, $N$ from 1 to 40, $D$ a power of two from 1 to 64. **Out**: nothing; `out` is filled.
+# **In**: `parts` float32 $(B, H, N, D)$, each number between -1,000,000 and 1,000,000; `lse` $(B, H, N)$; `out` $(B, H, D)$; $B$ from 1 to 6, $H$ from 1 to 12, $N$ from 1 to 40, $D$ a power of two from 1 to 64. **Out**: nothing; `out` is filled.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

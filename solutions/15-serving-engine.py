@@ -302,7 +302,7 @@ for budget in (64, 256, 1024):
 # - A name that left may be added again: a new request, which came last.
 # - `running` and `waiting` may also be plain attributes: then take the two properties out of the cell.
 #
-# **In**: `blocks` from 1 to 300, `block_size` from 1 to 100; names are strings; `prompt` from 1 to 10,000. No request ever grows beyond what all blocks together hold: it is finished or aborted before. `finish` is only asked for names that wait or run. **Out**: as above; numbers are ints.
+# **In**: `blocks` from 1 to 300, `block_size` from 1 to 100; names are strings; `prompt` from 1 to 10,000. No request ever grows beyond what all blocks together hold, its prompt included: it is finished or aborted before. `finish` is only asked for names that wait or run. **Out**: as above; numbers are ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -455,7 +455,7 @@ if queue is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "prepare-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. One pass for all
 #
-# - **What it is for**: the model reads one row of tokens, and does not know whose they are. Three of these five lists tell it; where one number is off by one, everybody gets fluent answers to somebody else's question.
+# - **What it is for**: the model reads one row of tokens, and does not know whose they are. The places, the slots and the borders tell it; where one number is off by one, everybody gets fluent answers to somebody else's question.
 # - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
 # - **Needs**: block tables, from chapter 14; `cu_seqlens`, from chapter 11.
 # - **Paper**: Kwon et al. (2023), section 4.3; Yu et al. (2022), section 3.2, for tokens of all requests in one row.
@@ -476,7 +476,7 @@ if queue is not None:
 #
 # **Rules**
 #
-# - Nothing is padded. `ids`, `table` and the step may be longer than what is computed now: behind `computed + count` there may be more tokens, and a table may have more blocks.
+# - Nothing is padded. `ids` and `table` may be longer than this step needs: behind `computed + count` there may be more tokens, and a table may have more blocks. They are never shorter.
 # - With no request at all, four tensors are empty, and `cu_seqlens` is 0 alone.
 #
 # **In**: `scheduled` as above, with lists of ints; `count` at least 1; blocks are numbers from 0 to 100,000 in any order; at most 100 requests and 3,000 tokens in the step; `block_size` from 1 to 1000. **Out**: a tuple of five int64 tensors.
@@ -563,7 +563,7 @@ if found is not None:
 #
 # **Rules**
 #
-# - Where $u_i\, q_i(x) = p_i(x)$ the guess is refused. Such equal numbers are asked only where they are exact in binary, as ¼ is; other numbers in `u` are further than 0.0001 from what they are compared with.
+# - Where $u_i\, q_i(x) = p_i(x)$ the guess is refused. Such equal numbers are asked only where they are exact in binary, as ¼ is; other numbers are further than 0.0001 apart where the rules compare them: $u_i$ from $p_i(x) / q_i(x)$, and a draw from the sums of shares.
 # - There may be no guess: then `q` has no row, and one token is drawn from `p`.
 # - Shares may be 0 in both, and all on one token. A token that has no share in what is drawn from is never drawn.
 #
@@ -775,7 +775,7 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
 # - An event is yielded before the next token is asked for: the client sees it while the model works. An empty text with no reason makes no event.
 # - `prompt_tokens` may be 0: the usage is wanted all the same.
 #
-# **In**: `head` a dictionary of str to str or int, without `"choices"` and `"usage"`; `next_token` as above, with any text, also of line breaks and quotation marks; `prompt_tokens` an int or None. **Out**: a generator of bytes.
+# **In**: `head` a dictionary of str to str or int, without `"choices"` and `"usage"`; `next_token` as above, with any text that UTF-8 can hold, also of line breaks and quotation marks; `prompt_tokens` an int or None. **Out**: a generator of bytes.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -870,7 +870,7 @@ if stream is not None:
 #
 # - `"first_p95"`: how long the first token takes, from when the request was **due**. All these times in order, the smallest first, it is number $\lceil 0.95\, n \rceil$, counted from 1, of $n$ requests. A failed one took for ever: infinity;
 # - `"per_token"`: the time for each **further** token, (`last` - `first`) / (`tokens` - 1), and of that the mean over the requests with two tokens or more. Each request counts once. 0.0 if there are none;
-# - `"per_second"`: the tokens of all, without padding, divided by the time from the first `"due"` to the last `"last"`. 0.0 if all failed.
+# - `"per_second"`: the tokens of all, without padding, divided by the time from the first `"due"`, of a failed one too, to the last `"last"`. 0.0 if all failed.
 #
 # Write a test that stays silent when `report` does this, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
 #

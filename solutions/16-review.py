@@ -638,7 +638,7 @@ check(counterexamples)
 #
 # **Mind**
 #
-# - Allowed are finite float32 with every axis from 1 to 32, a bool mask of that shape, and scores from -1,000 to 1,000, the hidden ones too. A right one may refuse anything else.
+# - Allowed are finite float32 with every axis from 1 to 32, a bool mask of that shape, and scores from -1,000 to 1,000 after the division, the hidden ones too. A right one may refuse anything else.
 # - Right ones differ by rounding: by less than 0.00005 where scores lie between -10 and 10 and values are drawn by `randn`, and by less than 0.002 where scores go to hundreds.
 # - A wrong one shows what it is with 2 texts, 2 heads, $T$ = 3, $S$ = 5 and $D$ = 4, on numbers drawn by `randn`, with a drawn mask in which a query of each text sees nothing; those of *edges* perhaps only with no such query, and scores that go to hundreds above 0. What shows is NaN, or further off than 0.001. It may be wrong only with as many queries as keys, or only with another number; you can try 4 and 4 beside 3 and 5.
 # - Complain with `assert`, or with what raises `AssertionError` for you, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.

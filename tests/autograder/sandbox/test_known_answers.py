@@ -30,7 +30,8 @@ REWRITE = "def rewrite(source):\n    import linecache\n    linecache.cache['rewr
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_the_reference_gets_all_points_as_a_submission(number, tmp_path):
+def test_the_reference_gets_all_points_as_a_submission(number, tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.grading.verdict.BUDGET_SECONDS", 900.0)      # wall clock, and other tests run beside this one
     (tmp_path / "notebook.ipynb").write_bytes(Notebook(load_assignment(number)).solve().data())
     verdict = grade_submission(Submission("ada", tmp_path / "notebook.ipynb"), load_assignment(number), b"secret")
     lost = {result["exercise"]: result["stages"] for result in verdict.results if result["earned"] < result["points"]}
