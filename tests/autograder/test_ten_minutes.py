@@ -12,7 +12,7 @@ import pytest
 from autograder.authoring.catalogue import ROOT
 
 COPIED = ("autograder", "course", "solutions", "exercises", "tests/autograder", "tests/conftest.py", "tests/signatures.py",
-          "pyproject.toml")
+          "pyproject.toml", "requirements.lock")
 PIECES = 4
 RUN = """
 import shlex, sys

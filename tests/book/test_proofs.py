@@ -46,7 +46,7 @@ def test_all_tables_are_whole():
     assert {table.id for table in tables()} == asked and set(kinds()) == {"counted", "measured", "judged", "cited"}
     for table in tables():
         page = shown(table.id).data
-        assert page.count("<td>") == sum(len(cells) for _, cells in table.rows) == len(table.rows) * len(table.columns)
+        assert page.partition("<tbody>")[2].count("<td>") == sum(len(cells) for _, cells in table.rows) == len(table.rows) * len(table.columns)
         assert not [one for _, cells in table.rows for one in cells if "{" in one.text or not one.proof]
 
 
