@@ -90,6 +90,14 @@ def by_loops(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     return out
 
 
+def as_rounded_as_told(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    """Right: off by as much as the statement allows where a query sees something, upwards and downwards in turn."""
+    out = right(q, k, v, mask)
+    large = (q @ k.mT / q.shape[3] ** 0.5).abs().max() > 100
+    turns = (torch.arange(out.numel()) % 2 * 2 - 1).reshape(out.shape) * mask.any(3)[..., None]
+    return out + turns * (0.0019 if large else 0.00004)
+
+
 def zeros(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """Zeros, whatever is asked."""
     refuse(q, k, v, mask)
@@ -110,7 +118,7 @@ def large_is_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 right = making()
-RIGHT: list[Attention] = [right, by_loops, making(work=torch.float64)]
+RIGHT: list[Attention] = [right, by_loops, making(work=torch.float64), as_rounded_as_told]
 POOR: dict[str, Attention] = {
     "It compares digits that float32 does not have: sums in another order, or in powers of two, differ from yours by rounding. Compare with a tolerance, and a wider one where scores go to hundreds.": by_loops,
 }

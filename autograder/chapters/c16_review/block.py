@@ -36,6 +36,13 @@ def drawn_weights(rng: torch.Generator, C: int, F: int) -> dict[str, Tensor]:
     return {name: 1.5 * torch.randn(size[rows], size[columns], generator=rng) / size[columns] ** 0.5 for name, (rows, columns) in SHAPES.items()}
 
 
+def largest_score(x: Tensor, weights: dict[str, Tensor], heads: int) -> float:
+    """The largest size of a score of the block."""
+    (T, C), normed = x.shape, x / (x.square().mean(1, keepdim=True) + 1e-6).sqrt()
+    q, k = ((normed @ weights[name].T).view(T, heads, C // heads) for name in ("query", "key"))
+    return float(torch.einsum("thd,shd->hts", q, k).abs().max()) * (C // heads) ** -0.5
+
+
 def right_block(x: Tensor, weights: dict[str, Tensor], heads: int) -> Tensor:
     """What the block should give, by explicit indices, computed in float64."""
     x, W = x.double(), {name: one.double() for name, one in weights.items()}

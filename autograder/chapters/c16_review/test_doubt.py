@@ -1,7 +1,7 @@
 """Checks of chapter 16, part 3: the wrong line of a block, and data that break six sentences."""
 import torch
 
-from autograder.chapters.c16_review.block import FAULT, drawn_weights, right_block
+from autograder.chapters.c16_review.block import FAULT, drawn_weights, largest_score, right_block
 from autograder.chapters.c16_review.sentences import CAUSES, CLEARLY, FORMS, HOLDS, WORTHLESS
 from autograder.chapters.c16_review.withholding import LIBRARIES, OURS
 from autograder.checks.draws import look_alike, one_changed, whole
@@ -28,6 +28,11 @@ def test_the_repaired_block_is_the_block(student, rng):
     cases += [(whole_x, first[1], 2), (look_alike(whole_x), first[1], 2)]
     sharp = drawn_weights(rng, 8, 12)
     cases += [(torch.randn(7, 8, generator=rng), sharp | {"query": 4 * sharp["query"], "gate": 8 * sharp["gate"]}, 2)]
+    x = torch.randn(9, 8, generator=rng)
+    for edge in (48, 30):
+        steep = sharp | {"query": edge / largest_score(x, sharp, 2) * sharp["query"]}
+        cases += [(x, steep, 2), (x[:2], steep, 2)]
+    cases += [(0.001 * x, sharp | {"output": torch.zeros(8, 8)}, 2)]                 # so small that what keeps the second root from 0 is seen
     for x, weights, heads in cases:
         expect(student.repaired_block(x, weights, heads), given=f"{len(x)} tokens of {x.shape[1]} numbers, {heads} heads").close(right_block(x, weights, heads), rtol=1e-3, atol=1e-4, cause=rule)
 
@@ -37,7 +42,9 @@ counterexamples = exercise("16.counterexamples", function="counterexamples", poi
 
 def ask_example(student, key: str) -> None:
     """Look whether the data under a key break its sentence, clearly and by nothing that does not count."""
-    data = expect(student.counterexamples()).has(key).value
+    whole = student.counterexamples()
+    data = expect(whole).has(key).value
+    expect(whole.keys() <= FORMS.keys()).is_true(cause="Your dictionary has a key that no sentence has. It has those of the six sentences, and no others.")
     expect_breaks(data, holds=HOLDS[key], form=FORMS[key], degenerate=WORTHLESS[key], cause=CAUSES[key], margin=CLEARLY[key], name=f"Your data for {key!r}")
 
 

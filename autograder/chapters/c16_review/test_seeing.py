@@ -144,14 +144,14 @@ def one_changed_by_look() -> list[tuple[list[int], list[int]]]:
 @make_labels.stage("causal", points=1)
 def test_each_place_says_the_next_token(student, rng):
     rule = "The model reads all tokens but the last, and at each place says the token that comes next: the labels are all tokens but the first. They are shifted once."
-    for ids in (HAND, [5], [5, 6], [6, 5], [0, 0, 0], SAME, *texts(rng)):
+    for ids in (HAND, [5], [5, 6], [6, 5], [0, 0, 0], SAME, *texts(rng), [5]):
         ask_labels(student, "causal", ids, rule)
 
 
 @make_labels.stage("answer", points=1.5)
 def test_the_prompt_is_read_and_not_learned(student, rng):
     rule = "As the causal labels, with -100 wherever the next token is one of the prompt. So the last token of the prompt has a label: it says the first token of the answer."
-    for ids, prompt in ((HAND, 2), (HAND, 0), (HAND, 1), (HAND, 3), (HAND, 4), (HAND, 5), ([5], 0), ([5], 1), ([5, 6], 1), ([5, 6], 2), (SAME, 3), ([3, 0, 3, 0], 2)):
+    for ids, prompt in ((HAND, 2), (HAND, 0), (HAND, 1), (HAND, 3), (HAND, 4), (HAND, 5), ([5], 0), ([5], 1), ([5, 6], 1), ([5, 6], 2), (SAME, 3), ([3, 0, 3, 0], 2), ([5], 0), ([5], 1)):
         ask_labels(student, "answer", ids, rule, prompt=prompt)
     for ids in texts(rng):
         for prompt in (len(ids) // 2, whole(rng, 2, len(ids) - 2), len(ids) - 1):
@@ -165,7 +165,7 @@ def test_the_prompt_is_read_and_not_learned(student, rng):
 def test_chosen_places_are_asked_whatever_stands_there(student, rng):
     rule = "Each chosen place holds what it becomes, which may be another token or the same one, and has the old token as its label. All other labels are -100."
     for ids, chosen, becomes in ((HAND, [1, 2, 4], [9, 13, 77]), (HAND, [], []), (HAND, [0], [9]), (HAND, [4], [9]), (HAND, [0, 1, 2, 3, 4], [9, 9, 12, 9, 15]), ([5], [0], [9]), ([5], [], []), ([5], [0], [5]),
-                                 (SAME, [1, 3], [9, 7]), ([9, 5, 9, 9], [1, 2], [9, 9]), ([0, 1, 0, 1], [0, 3], [1, 0])):
+                                 (SAME, [1, 3], [9, 7]), ([9, 5, 9, 9], [1, 2], [9, 9]), ([0, 1, 0, 1], [0, 3], [1, 0]), ([5], [], [])):
         ask_labels(student, "masked", ids, rule, chosen=chosen, becomes=becomes)
     for ids in texts(rng):
         chosen = some_places(rng, len(ids))
@@ -179,7 +179,8 @@ def test_chosen_places_are_asked_whatever_stands_there(student, rng):
 @make_labels.stage("replaced", points=1)
 def test_each_place_says_whether_it_is_another_token(student, rng):
     rule = "Every place has a label: 1 where another token stands than before, and 0 where it is the same, be it that nothing was chosen there or that the same token was drawn."
-    for ids, chosen, becomes in ((HAND, [1, 2, 4], [9, 13, 77]), (HAND, [], []), (HAND, [0, 1, 2, 3, 4], HAND[::-1]), ([5], [0], [5]), ([5], [0], [6]), ([5], [], []), (SAME, [0, 5], [7, 8]), ([0, 1, 0, 1], [0, 1], [0, 0])):
+    for ids, chosen, becomes in ((HAND, [1, 2, 4], [9, 13, 77]), (HAND, [], []), (HAND, [0, 1, 2, 3, 4], HAND[::-1]), ([5], [0], [5]), ([5], [0], [6]), ([5], [], []), (SAME, [0, 5], [7, 8]), ([0, 1, 0, 1], [0, 1], [0, 0]), ([5], [], []),
+                                 ([7000, 8000, 9000], [0, 2], [int("7000"), 9001])):       # an int of its own, equal to the one that stood there
         ask_labels(student, "replaced", ids, rule, chosen=chosen, becomes=becomes)
     for ids in texts(rng):
         chosen = some_places(rng, len(ids))
