@@ -57,7 +57,7 @@ def test_a_fork_shares_and_nobody_loses_what_another_holds(student, rng):
     ask_blocks(student, (4, 2, shared), (6, 2, [*shared, ("free", "a")]), (6, 2, [*shared, ("free", "b")]), (6, 2, [*shared, ("free", "a"), ("allocate", "c", 4), ("free", "b"), ("allocate", "d", 4)]),
                (6, 2, [*shared, ("append", "b"), ("append", "a")]), (6, 2, [*shared, ("fork", "b", "c"), ("append", "c"), ("free", "a"), ("free", "c"), ("free", "b"), ("allocate", "d", 8)]),
                (4, 3, [("allocate", "a", 0), ("fork", "a", "b"), ("append", "b"), ("append", "a")]), (4, 1, [("allocate", "a", 1), ("fork", "a", "b"), ("append", "b"), ("free", "a")]),
-               (300, 2, _many_holders(30)), *walks(rng, "allocate fork free", (6, 30)), *walks(rng, "allocate append fork free", (10, 40), ((3, 1), (9, 1))))
+               (300, 2, _many_holders(39)), *walks(rng, "allocate fork free", (6, 30)), *walks(rng, "allocate append fork free", (10, 40), ((3, 1), (9, 1))))
 
 
 def _many_holders(number: int) -> list[tuple]:
@@ -101,7 +101,7 @@ def test_wrong_names_are_refused(student, rng):
                (4, 2, [("allocate", "a", 3), ("free", "a"), ("free", "a"), ("append", "a"), ("allocate", "b", 8)]), (4, 2, [("allocate", "a", 3), ("fork", "a", "a"), ("free", "a"), ("allocate", "b", 8)]),
                (6, 2, [("allocate", "a", 3), ("allocate", "b", 2), ("fork", "a", "b"), ("free", "b"), ("append", "a"), ("free", "a"), ("allocate", "c", 12)]),
                (4, 2, [("fork", "b", "c"), ("allocate", "c", 1), ("append", "c")]), (4, 2, [("allocate", "a", 0), ("allocate", "a", 2), ("append", "a")]),
-               (8, 2, [*(("allocate", name, 1) for name in ("a", "A", "", "a ", " ", "\u00e9")), ("append", "A"), ("fork", "", "b"), ("free", "a "), ("append", ""), ("free", "a"), ("append", "A")]), *walks(rng, "allocate append fork free", (12, 40), ((4, 2), (9, 3)), refusals=True), refusals=True)
+               (8, 2, [*(("allocate", name, 1) for name in ("a", "A", "", "a ", " ", "\u00e9")), ("append", "A"), ("fork", "", "b"), ("free", "a "), ("append", ""), ("free", "a"), ("append", "A"), ("free", ""), ("fork", "A", ""), ("append", "")]), *walks(rng, "allocate append fork free", (12, 40), ((4, 2), (9, 3)), refusals=True), refusals=True)
 
 
 keys = exercise("14.block_keys", function="block_keys", points=4, see=f"{BOOK}/prefix#a-name-for-a-block", withhold=OURS)
@@ -162,6 +162,7 @@ def test_every_token_goes_in_whole(student, rng):
     ask_keys(student, 2, [([first, second], b"") for first in range(7) for second in range(7)], f"{APART} A sum with weights is such a key.", ALIKE)
     ask_keys(student, 2, [([900, 10**6], b""), *(([901, 10**6 - factor], b"") for factor in FACTORS), *(([899, 10**6 + factor], b"") for factor in FACTORS)], f"{APART} A polynomial of the tokens is such a key.", ALIKE)
     ask_no_checksum(student, rng)
+    ask_many(student, rng)
     ask_keys(student, 2, [([1, 23], b""), ([12, 3], b""), ([11, 2], b""), ([1, 12], b""), ([0, 123], b""), ([123, 0], b"")], APART, ALIKE)
     ask_keys(student, 3, [(one, b"") for one in ([1, 2, 3], [3, 2, 1], [2, 1, 3], [2, 2, 2], [1, 1, 4], [6, 0, 0], [1, 1, 2], [1, 2, 2], [2, 1, 1], [1, 2, 1], [0, 0, 0], [0, 0, 1])], APART, ALIKE)
     for power in (7, 8, 10, 15, 16, 20, 24, 31, 32, 33, 39):
@@ -188,6 +189,25 @@ def ask_no_checksum(student, rng) -> None:
             expect(not still).is_true(cause="A part of your key is a checksum, such as `zlib.crc32`: who knows the keys of three texts can work out that of a fourth, and make texts with equal keys. Take sha256 or the like.")
 
 
+def ask_many(student, rng) -> None:
+    """30,000 keys: of those that pass through a checksum of four bytes two would be equal, most likely."""
+    came = [key for _ in range(10) for key in expect(student.block_keys(texts(rng, 3000, 2**40), 1, b"")).is_a(list)]
+    if all(type(key) is bytes for key in came):
+        expect(len(set(came)) == len(came)).is_true(cause="Of 30,000 texts two have the same key: somewhere it passes through too few bytes, such as those of a checksum.")
+
+
+def ask_no_common_part(student, rng, cause: str) -> None:
+    """Four bytes that two salts' keys of a text share, or in which two blocks differ in the same way, tell that the text is the same."""
+    text = texts(rng, 6)
+    one, other = (expect(student.block_keys(text, 2, salt)).is_a(list) for salt in (b"one", b"other"))
+    if len(one) == len(other) == 3 and len({len(key) for key in (*one, *other) if type(key) is bytes}) == 1 and all(type(key) is bytes for key in (*one, *other)):
+        apart = [bytes(a ^ b for a, b in zip(mine, theirs)) for mine, theirs in zip(one, other)]
+        for place in range(len(one[0]) - 3):
+            parts = [bytes(4), *(each[place:place + 4] for each in apart)]
+            says_nothing = len({key[place:place + 4] for key in one}) == 1        # such as a version, or the salt's own tag
+            expect(says_nothing or len(set(parts)) == len(parts)).is_true(cause=cause)
+
+
 @keys.stage("salt", points=0.5, after="blocks")
 def test_another_salt_finds_nothing(student, rng):
     rule = "With another salt no key is the same, in no block of the text, and the salt cannot be mistaken for tokens."
@@ -201,6 +221,7 @@ def test_another_salt_finds_nothing(student, rng):
     ask_keys(student, 2, [(text, salt) for salt in (b"", b"A", b"a", b" a", b"a ", b"a\n", b" ", b"\n", b"default", b"salt", b"None", b"none")], f"{rule} Every byte of it counts, and the empty one is another than any text.", ALIKE)
     for mark in (b",", b" ", b";", b":", b"|", b"-", b"/", b"_", b"\0", b", ", b""):
         ask_keys(student, 1, [([1, 2], b""), ([1], b"2"), ([1], mark + b"2"), ([2], b"1"), ([2], b"1" + mark)], rule, ALIKE)
+    ask_no_common_part(student, rng, "A part of your key shows under every salt that the text is the same: who guesses a text learns that he was right. The salt goes into what is hashed, at the start.")
     first, *rest = expect(student.block_keys(text, 1, b"")).is_a(list)
     before = hashlib.sha256(b"").digest()
     for salt in (first, before + text[0].to_bytes(8, "little"), before + text[0].to_bytes(8, "big")):
