@@ -13,6 +13,8 @@ from pathlib import Path
 from traitlets.config import Config
 
 from autograder.authoring.catalogue import ROOT, assignments
+from autograder.classroom import late
+from autograder.classroom.collect import collected
 from autograder.classroom.feedback import feedback_path, write_feedback
 from autograder.classroom.gradebook import (
     check_machine,
@@ -85,7 +87,8 @@ class Summary:
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
                 jobs: int = 1, regrade: bool = False, backend: object = None,
                 progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
-    """Grade every submission under `where`: a folder or one zip; None, with `regrade`, takes the copies of earlier runs.
+    """Grade every submission under `where`: a folder or one zip; None takes what `course collect` has brought, and, with
+    `regrade`, the copies of earlier runs.
 
     regrade: judge again what is under `where`, and every other verdict that is by older checks. backend: None takes the
     strongest isolation here. Raises CourseError for what the instructor must mend; never for what is in a submission.
@@ -96,12 +99,14 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     loaded = load_assignment(assignment)
     loaded.check_points()
     course_root = course_root.resolve()
-    if where is None and not (course_root / "verdicts" / loaded.name).is_dir():
+    if where is None and regrade and not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
     config = prepare_course_root(course_root, loaded)
     guard = Guard(course_root)
     before = journal(course_root, loaded)
     submissions, left_out = [], _left_out(course_root, loaded)
+    if where is None and not regrade:
+        submissions = collected(loaded, course_root, {one.student: one.lms_id for one in before.values()}, guard).submissions
     if where is not None:
         found = find_submissions(where, loaded.name, known={one.student: one.lms_id for one in before.values()}, guard=guard,
                                  others=tuple(one.name for one in assignments() if one.name != loaded.name),
@@ -165,6 +170,8 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
 def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard,
            left_out: dict[str, str]) -> tuple[Path, Path, int]:
     """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person."""
+    with open_gradebook(config) as gradebook:
+        late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
     write_feedback(course_root, assignment, rows, guard)
     for verdict, graded in rows:        # what the pages met is said in the tables

@@ -15,10 +15,10 @@ SUBMISSIONS, as the platform's download comes or as you lay it out:
 A second run judges only what changed. A second hand-in of a student replaces the first, better or not, and the run
 prints what became of the points; points given by hand stay and are marked for another look.
 
-Due dates: set one in formgrader (Manage Assignments, edit). What is late then follows from timestamp.txt beside the
-notebook (nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no
-times; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root
-names a plugin (c.AssignLatePenalties.plugin_class). An extension is a later timestamp.txt, or points given by hand.
+Due dates and extensions: `course due`, or formgrader. What is late then follows from timestamp.txt beside the notebook
+(nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times; Canvas's
+LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root names a plugin
+(c.AssignLatePenalties.plugin_class); see `course due --help`.
 
 Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
 grades.csv has a row for each of them (`course export` writes it as platforms read it).
@@ -29,7 +29,7 @@ an entry was not graded, 2 could not run."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course grade`."""
     parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
-                        help="what the class handed in: a folder or one zip, see below")
+                        help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)")
     parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
@@ -61,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
     course_root, report = places(args.course_root, args.report, args.sample)
     if args.sample:
         summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, show_progress)
-    elif args.submissions is None and not args.regrade:
-        raise CourseError("which submissions? Give their folder, or --sample for the sample class")
     else:
         backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
         summary = grade_class(args.submissions, args.assignment, course_root, report, args.jobs,

@@ -1,0 +1,163 @@
+"""Due dates, extensions and what late work costs, all in nbgrader's own gradebook and by nbgrader's own plugin.
+
+A due date is the assignment's, an extension the submission's; what is late follows from nbgrader's timestamp.txt. What is
+taken off is the answer of the plugin that nbgrader_config.py names, `ShareEachDay` below or any other of nbgrader's kind:
+
+    c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
+    c.ShareEachDay.share = 0.1
+
+nbgrader reckons it while it autogrades. `settle` reckons it again, in the same way, whenever dates or points given by hand
+may have changed since. An extension for somebody who has handed in nothing yet waits in a file, since the gradebook has no
+place for it, and goes into the gradebook with the hand-in.
+"""
+import json
+import math
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from dateutil.parser import ParserError, parse
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import AssignLatePenalties
+from traitlets import Float
+from traitlets.config import Config
+
+from autograder.errors import CourseError
+from autograder.grading.files import write_whole
+
+SPAN = re.compile(r"(?P<count>\d{1,4})(?P<unit>[mhdw])")
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class ShareEachDay(LateSubmissionPlugin):
+    """For each day or part of one that it is late, a share of the points that the work would have had."""
+
+    share = Float(0.1, min=0.0, max=1.0, help="the share that a day costs").tag(config=True)
+    most = Float(1.0, min=0.0, max=1.0, help="the share that all days together cost at most").tag(config=True)
+    grace_minutes = Float(0.0, min=0.0, help="minutes after the due date that cost nothing; they shorten no later day").tag(config=True)
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
+        """The points to take off; None within the grace."""
+        if total_seconds_late <= 60 * self.grace_minutes:
+            return None
+        return score * min(self.most, self.share * math.ceil(total_seconds_late / 86_400))
+
+
+@dataclass
+class Dates:
+    """An assignment's due date in UTC (None: none), extensions by student, and those that wait for a hand-in."""
+
+    due: datetime | None
+    extensions: dict[str, timedelta]
+    waiting: dict[str, timedelta]
+
+    def to_json(self) -> dict:
+        """Plain dictionaries: the date in ISO 8601, spans in seconds."""
+        return {"due": f"{self.due.isoformat()}+00:00" if self.due else None,
+                "extensions": {student: span.total_seconds() for student, span in sorted(self.extensions.items())},
+                "waiting": {student: span.total_seconds() for student, span in sorted(self.waiting.items())}}
+
+
+def moment(text: str) -> datetime:
+    """A date and time in UTC, without a zone as nbgrader keeps it. Without one in the text it is UTC. CourseError for a slip.
+
+    nbgrader's own reader takes "+0100" for a hundred seconds, so it is not asked.
+    """
+    try:
+        read = parse(text)
+        return read.astimezone(timezone.utc).replace(tzinfo=None) if read.tzinfo else read
+    except (ParserError, OverflowError, ValueError, TypeError) as error:
+        raise CourseError(f"{text!r} is no date: write it as \"2026-03-01 23:59 +0100\" ({error})") from error
+
+
+def span(text: str) -> timedelta:
+    """"2d", "36h", "90m" or "1w"; "0d" is none. Raises CourseError for anything else."""
+    found = SPAN.fullmatch(text.strip())
+    if not found:
+        raise CourseError(f"{text!r} is no span of time: write it as 2d, 36h, 90m or 1w")
+    return timedelta(**{UNITS[found["unit"]]: int(found["count"])})
+
+
+def dates(gradebook: Gradebook, assignment: str, course_root: Path) -> Dates:
+    """What stands in the gradebook, and what waits beside it."""
+    try:
+        due = gradebook.find_assignment(assignment).duedate
+    except MissingEntry:
+        due = None
+    given = {one.student.id: one.extension for one in gradebook.assignment_submissions(assignment) if one.extension} if due else {}
+    return Dates(due, given, _waiting(course_root, assignment))
+
+
+def set_due(gradebook: Gradebook, assignment: str, due: datetime | None) -> None:
+    """Set or, with None, remove an assignment's due date, and then its extensions, which count from it."""
+    gradebook.update_or_create_assignment(assignment, duedate=due)
+    if due is None:
+        for submission in gradebook.assignment_submissions(assignment):
+            submission.extension = None
+        gradebook.db.commit()
+
+
+def extend(gradebook: Gradebook, assignment: str, course_root: Path, student: str, more: timedelta) -> bool:
+    """Give a student so much longer than the class has; an earlier extension is replaced. False: it waits for a hand-in.
+
+    Raises CourseError where there is no due date: nbgrader could not reckon with the extension.
+    """
+    if gradebook.find_assignment(assignment).duedate is None:
+        raise CourseError(f"{assignment} has no due date that could be extended: give one with --date first")
+    waiting = _waiting(course_root, assignment)
+    waiting.pop(student, None)
+    here = _grant(gradebook, assignment, student, more)
+    if not here and more:
+        waiting[student] = more
+    _keep_waiting(course_root, assignment, waiting)
+    return here
+
+
+def settle(gradebook: Gradebook, config: Config, assignment: str, course_root: Path) -> None:
+    """Give the extensions that wait for who has handed in since, and reckon anew what is taken off for late work."""
+    try:
+        due = gradebook.find_assignment(assignment).duedate
+    except MissingEntry:
+        return
+    waiting = _waiting(course_root, assignment) if due else {}
+    left = {student: more for student, more in waiting.items() if not _grant(gradebook, assignment, student, more)}
+    if left != waiting:
+        _keep_waiting(course_root, assignment, left)
+    step = AssignLatePenalties(config=config)
+    step.init_plugin()
+    for submission in gradebook.assignment_submissions(assignment):
+        late = submission.total_seconds_late        # 0 without a due date: what was taken off is given back
+        for notebook in submission.notebooks:
+            off = step.plugin_inst.late_submission_penalty(submission.student.id, notebook.score, late) if late > 0 else None
+            off = step._check_late_penalty(notebook, off) if off is not None else None
+            if off != notebook.late_submission_penalty:
+                notebook.late_submission_penalty = off
+    gradebook.db.commit()
+
+
+def _grant(gradebook: Gradebook, assignment: str, student: str, more: timedelta) -> bool:
+    try:
+        gradebook.grant_extension(assignment, student, minutes=more.total_seconds() / 60)
+    except MissingEntry:
+        return False
+    return True
+
+
+def _waiting_path(course_root: Path, assignment: str) -> Path:
+    return course_root / "verdicts" / f"{assignment}.extensions.json"
+
+
+def _waiting(course_root: Path, assignment: str) -> dict[str, timedelta]:
+    try:
+        kept = json.loads(_waiting_path(course_root, assignment).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {student: timedelta(seconds=seconds) for student, seconds in kept.items()}
+
+
+def _keep_waiting(course_root: Path, assignment: str, waiting: dict[str, timedelta]) -> None:
+    path = _waiting_path(course_root, assignment)
+    if waiting or path.exists():
+        write_whole(path, json.dumps({student: more.total_seconds() for student, more in sorted(waiting.items())}, indent=1))

@@ -1,0 +1,51 @@
+"""`course collect`: what a class handed in, into nbgrader's submitted/."""
+import argparse
+import json
+from pathlib import Path
+
+SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
+EPILOG = """\
+SUBMISSIONS is a platform's download as it comes (Canvas, Moodle: a folder or one zip), or folders and zips of your own; see
+`course grade --help`. With --exchange nbgrader's own exchange is collected instead.
+
+Each notebook is copied to submitted/STUDENT/ASSIGNMENT/ of the course root, a later hand-in over the copy of an earlier one.
+What was handed in is only read. A folder there that is no copy of ours is left as it is, and named. Names, the platform's
+numbers and lateness are noted for `course grade`, which takes what is collected when it is given no SUBMISSIONS.
+Exit codes: 0 all are there, 1 somebody's could not be taken or read, or an entry is nobody's, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """From where, which assignment, where to."""
+    parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS", help="a folder or one zip")
+    parser.add_argument("--exchange", action="store_true", help="from nbgrader's exchange")
+    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    parser.add_argument("--json", action="store_true", help="print what was taken as JSON")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when somebody's work could not be taken or an entry is nobody's."""
+    from autograder.classroom.collect import collect
+    from autograder.classroom.exchange import collect_from_exchange
+    from autograder.classroom.whole_class import journal
+    from autograder.errors import CourseError
+    from autograder.grading.assignment import load_assignment
+
+    loaded, root = load_assignment(args.assignment), args.course_root
+    if (args.submissions is None) == (not args.exchange):
+        raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
+    if args.exchange:
+        folder = collect_from_exchange(root, loaded)
+        students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))
+        print(json.dumps({"folder": str(folder), "students": students}, indent=1) if args.json else
+              f"collected  {folder}: {len(students)} students have handed in {loaded.name}")
+        return 0
+    made = collect(args.submissions, loaded, root, {one.student: one.lms_id for one in journal(root, loaded).values()})
+    if args.json:
+        print(json.dumps(made.to_json(), indent=1))
+    else:
+        print(f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again, {len(made.same)} as before")
+        print("\n".join(f"problem    {student}: {reason}" for student, reason in sorted(made.problems.items())), end="\n" * bool(made.problems))
+        print("\n".join(f"left out   {entry}: {reason}" for entry, reason in sorted(made.left_out.items())), end="\n" * bool(made.left_out))
+    return 1 if made.problems or made.left_out else 0

@@ -1,0 +1,63 @@
+"""`course due`: due dates and extensions, in nbgrader's gradebook."""
+import argparse
+import json
+from pathlib import Path
+
+SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
+EPILOG = """\
+A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from the class's due date;
+0d takes an extension away. STUDENT is the key in the gradebook, as in grades.csv; who has handed in nothing yet gets the
+extension with the hand-in.
+
+What is late follows from nbgrader's timestamp.txt beside the notebook. Nothing is taken off for it unless the course root's
+nbgrader_config.py names a plugin: nbgrader's own, or ours, which takes a share for each day.
+  c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
+  c.ShareEachDay.share = 0.1              # of the points, for each day or part of one
+  c.ShareEachDay.most = 0.5               # for all days together
+  c.ShareEachDay.grace_minutes = 15
+After a change the pages are old until `course report` writes them again; what is taken off is reckoned again at once.
+Exit codes: 0 shown or set, 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which assignment, which date, who gets longer."""
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
+    parser.add_argument("--date", metavar="DATE", help='the due date, or "none"')
+    parser.add_argument("--extend", metavar="STUDENT=SPAN", action="append", default=[], help="give a student longer; may be repeated")
+    parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    parser.add_argument("--json", action="store_true", help="print the dates as JSON")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Set what was asked for and print what stands."""
+    from autograder.classroom import late
+    from autograder.classroom.gradebook import open_gradebook, prepare_course_root
+    from autograder.errors import CourseError
+    from autograder.grading.assignment import load_assignment
+
+    loaded, root = load_assignment(args.assignment), args.course_root.resolve()
+    date = late.moment(args.date) if args.date and args.date != "none" else None
+    spans = {}
+    for word in args.extend:
+        student, equals, text = word.rpartition("=")
+        if not equals or not student:
+            raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
+        spans[student] = late.span(text)
+    config = prepare_course_root(root, loaded)
+    with open_gradebook(config) as gradebook:
+        if args.date:
+            late.set_due(gradebook, loaded.name, date)
+        for student, more in spans.items():
+            late.extend(gradebook, loaded.name, root, student, more)
+        if args.date or spans:
+            late.settle(gradebook, config, loaded.name, root)
+        found = late.dates(gradebook, loaded.name, root)
+    if args.json:
+        print(json.dumps({"assignment": loaded.name} | found.to_json(), indent=1))
+        return 0
+    print(f"due        {loaded.name}: " + (f"{found.due:%Y-%m-%d %H:%M} UTC" if found.due else "no date is set"))
+    for word, some in (("longer", found.extensions), ("waits", found.waiting)):
+        for student, more in sorted(some.items()):
+            print(f"{word:<10} {student}: {more}" + ("; nothing is handed in yet" if word == "waits" else ""))
+    return 0

@@ -1,0 +1,132 @@
+"""What platforms give becomes nbgrader's submitted/, the originals stay as they are, and grading takes what was collected."""
+import csv
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder.classroom.exchange import release_through_exchange
+from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT
+from autograder.classroom.whole_class import journal
+from course.cli import main
+
+NAME = "90-stand-in"
+MOODLE = {"Anna M\u00fcller_123456_assignsubmission_file_/work.ipynb": None, "O.. (x)_77_assignsubmission_file_/work.ipynb": None,
+          "Cy_88_assignsubmission_file_/notes.txt": b"no notebook", "readme.txt": b"nobody's"}
+
+
+@pytest.fixture
+def root(new_root, tmp_path):
+    return new_root(tmp_path / "root")
+
+
+def handed_in(folder: Path, notebook: bytes, files=MOODLE) -> Path:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data or notebook)
+    return folder
+
+
+def contents(folder: Path) -> dict:
+    return {path.relative_to(folder): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
+def course(root, *words):
+    return main([*map(str, words), "--assignment", "90", "--course-root", str(root)])
+
+
+@pytest.mark.parametrize("platform", ["folder", "zip", "canvas"])
+def test_a_platforms_download_becomes_nbgraders_folders_and_stays_as_it_is(stand_in, notebook_of, root, tmp_path, platform, capsys):
+    given = handed_in(tmp_path / "in", notebook_of())
+    if platform == "canvas":
+        given = handed_in(tmp_path / "canvas", notebook_of(), {f"mulleranna_102_9002_{NAME}.ipynb": None, f"bo_LATE_103_9003_{NAME}-1.ipynb": None})
+    elif platform == "zip":
+        with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+            for path in sorted(given.rglob("*")):
+                archive.write(path, path.relative_to(given))
+        given = tmp_path / "class.zip"
+    before = contents(given) if given.is_dir() else given.read_bytes()
+    code = course(root, "collect", given, "--json")
+    said = json.loads(capsys.readouterr().out)
+    if platform == "canvas":
+        assert code == 0 and said["new"] == ["bo", "mulleranna"]
+    else:
+        assert code == 1 and said["new"] == ["Anna M\u00fcller", "Cy", "O.. =28x=29"]
+        assert said["problems"]["Cy"].startswith("there is no notebook") and list(said["left_out"]) == ["readme.txt"]
+    for student in said["new"]:
+        copy = root / "submitted" / student / NAME / f"{NAME}.ipynb"
+        assert student == "Cy" or copy.read_bytes() == notebook_of()
+    assert (contents(given) if given.is_dir() else given.read_bytes()) == before
+
+
+def test_a_second_download_replaces_the_copy_and_says_who_handed_in_again(stand_in, notebook_of, root, tmp_path, capsys):
+    course(root, "collect", handed_in(tmp_path / "in", notebook_of()))
+    again = tmp_path / "in" / "Anna M\u00fcller_123456_assignsubmission_file_" / "work.ipynb"
+    again.write_bytes(notebook_of("def double(x):\n    return 2 * x"))
+    capsys.readouterr()
+    course(root, "collect", tmp_path / "in", "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert (said["new"], said["changed"]) == ([], ["Anna M\u00fcller"])
+    assert (root / "submitted" / "Anna M\u00fcller" / NAME / f"{NAME}.ipynb").read_bytes() == again.read_bytes()
+
+
+def test_what_lies_in_submitted_and_is_no_copy_of_ours_is_left_and_named(stand_in, notebook_of, root, tmp_path, capsys):
+    theirs = root / "submitted" / "Anna M\u00fcller" / NAME / f"{NAME}.ipynb"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("an original")
+    assert course(root, "collect", handed_in(tmp_path / "in", notebook_of())) == 1
+    assert theirs.read_text() == "an original"
+    assert "Anna M\u00fcller: " in capsys.readouterr().out
+
+
+@pytest.mark.sandbox
+def test_grading_takes_what_was_collected_with_names_numbers_and_what_was_wrong(stand_in, notebook_of, root, tmp_path, capsys):
+    assert course(root, "grade") == 2
+    assert "nothing of 90-stand-in was collected" in capsys.readouterr().err
+    course(root, "collect", handed_in(tmp_path / "in", notebook_of()))
+    assert course(root, "grade") == 1
+    verdicts = journal(root, stand_in)
+    assert {one.student: (one.lms_id, one.readable) for one in verdicts.values()} == {
+        "Anna M\u00fcller": ("123456", True), "O.. =28x=29": ("77", True), "Cy": ("88", False)}
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        assert {row["name"]: row["total"] for row in csv.DictReader(file)} == {"Anna M\u00fcller": "3", "O.. (x)": "3", "Cy": ""}
+    capsys.readouterr()
+    course(root, "grade")
+    assert "(3 unchanged)" in capsys.readouterr().out
+
+
+@pytest.mark.sandbox
+def test_nbgraders_exchange_brings_the_notebook_out_and_the_work_back(stand_in, notebook_of, root, tmp_path, capsys):
+    from nbgrader.apps.nbgraderapp import NbGraderApp
+
+    exchange, home = tmp_path / "exchange", tmp_path / "student"
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    (root / CONFIG_FILE).write_text(CONFIG_TEXT + f"c.Exchange.root = {str(exchange)!r}\n")
+    assert (release_through_exchange(root, stand_in) / f"{NAME}.ipynb").is_file()
+    home.mkdir()
+    (home / "nbgrader_config.py").write_text(f"c = get_config()\nc.Exchange.root = {str(exchange)!r}\nc.CourseDirectory.course_id = 'word2serve'\n"
+                                             f"c.Exchange.cache = {str(tmp_path / 'cache')!r}\n")
+    for words in (["fetch_assignment", NAME], ["submit", NAME]):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.chdir(home)
+                NbGraderApp.launch_instance(words)
+            except SystemExit as end:
+                os._exit(end.code or 0)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, words
+        notebook = home / NAME / f"{NAME}.ipynb"
+        notebook.write_bytes(notebook_of())
+    capsys.readouterr()
+    assert course(root, "collect", "--exchange", "--json") == 0
+    [student] = json.loads(capsys.readouterr().out)["students"]
+    folder = root / "submitted" / student / NAME
+    assert (folder / f"{NAME}.ipynb").read_bytes() == notebook_of() and (folder / "timestamp.txt").is_file()
+    assert course(root, "grade") == 0
+    verdict = journal(root, stand_in)[student]
+    assert verdict.results[0]["earned"] == 3 and verdict.timestamp

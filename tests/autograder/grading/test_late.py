@@ -1,0 +1,98 @@
+"""Due dates, extensions and late work, through nbgrader's gradebook and its own plugin."""
+import csv
+import json
+from datetime import datetime, timedelta
+
+import pytest
+
+from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
+from autograder.classroom.late import ShareEachDay, moment, span
+from autograder.classroom.whole_class import grade_class
+from autograder.errors import CourseError
+from course.cli import main
+
+NAME = "90-stand-in"
+DAY = 86_400
+A_SHARE = """c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
+c.ShareEachDay.share = 0.25
+c.ShareEachDay.most = 0.5
+"""
+
+
+@pytest.mark.parametrize(("seconds", "off"), [(1, 1), (DAY, 1), (DAY + 1, 2), (30 * DAY, 5)])
+def test_each_day_or_part_of_one_costs_a_share_up_to_a_most(seconds, off):
+    assert ShareEachDay(share=0.1, most=0.5).late_submission_penalty("ada", 10, seconds) == pytest.approx(off)
+
+
+def test_the_grace_costs_nothing_and_shortens_no_later_day():
+    plugin = ShareEachDay(share=0.1, grace_minutes=15)
+    assert plugin.late_submission_penalty("ada", 10, 900) is None
+    assert plugin.late_submission_penalty("ada", 10, DAY + 600) == pytest.approx(2)
+
+
+def test_dates_and_spans_are_read_and_slips_are_named():
+    assert moment("2026-03-01 23:59 +0100") == datetime(2026, 3, 1, 22, 59)
+    assert (span("36h"), span("0d")) == (timedelta(hours=36), timedelta())
+    for slip, reader in (("yesterday noon", moment), ("2 days", span)):
+        with pytest.raises(CourseError, match=slip):
+            reader(slip)
+
+
+@pytest.fixture
+def root(stand_in, new_root, notebook_of, tmp_path):
+    """A course root with a policy, and a class of two of whom one is late by a day and a half."""
+    root = new_root(tmp_path / "root")
+    (root / CONFIG_FILE).write_text(CONFIG_TEXT + A_SHARE)
+    for student, stamp in (("ada", "2026-03-01 10:00:00 UTC"), ("bo", "2026-03-03 12:00:00 UTC")):
+        folder = tmp_path / "in" / student / NAME
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.ipynb").write_bytes(notebook_of())
+        (folder / "timestamp.txt").write_text(stamp)
+    return root
+
+
+def course(root, *words):
+    return main([*words, "--course-root", str(root)])
+
+
+def totals(root):
+    """Points and lateness by student, as grades.csv says after `course report`."""
+    assert course(root, "report", "--assignment", "90") == 0
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        return {row["student"]: (float(row["total"]), row["late"]) for row in csv.DictReader(file)}
+
+
+@pytest.mark.sandbox
+def test_what_is_taken_off_follows_the_due_date_extensions_and_points_given_by_hand(root, tmp_path, capsys):
+    assert course(root, "due", "90", "--date", "2026-03-02 00:00 UTC", "--extend", "cy=2d") == 0
+    grade_class(tmp_path / "in", "90", root, root / "report")
+    assert totals(root) == {"ada": (3, ""), "bo": (1.5, "1 d 12 h")}            # two days, at a quarter each
+    with open_gradebook(course_config(root)) as gradebook:
+        assert gradebook.find_submission(NAME, "bo").late_submission_penalty == 1.5     # nbgrader's own gradebook says it
+        gradebook.find_grade("double-check", NAME, NAME, "bo").manual_score = 2
+        gradebook.db.commit()
+    assert totals(root)["bo"] == (1, "1 d 12 h")
+    assert course(root, "due", "90", "--extend", "bo=1d") == 0
+    assert totals(root)["bo"] == (1.5, "12 h")                                  # one day of the two points
+    capsys.readouterr()
+    assert course(root, "due", "90", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"assignment": NAME, "due": "2026-03-02T00:00:00+00:00",
+                                                   "extensions": {"bo": DAY}, "waiting": {"cy": 2 * DAY}}
+    assert course(root, "due", "90", "--date", "none") == 0
+    assert totals(root) == {"ada": (3, ""), "bo": (2, "")}
+
+
+@pytest.mark.sandbox
+def test_an_extension_that_was_given_before_the_hand_in_holds_when_it_comes(root, tmp_path, capsys):
+    course(root, "due", "90", "--date", "2026-03-02 00:00 UTC", "--extend", "bo=2d")
+    assert "waits      bo: 2 days, 0:00:00; nothing is handed in yet" in capsys.readouterr().out
+    grade_class(tmp_path / "in", "90", root, root / "report")
+    assert totals(root)["bo"] == (3, "")
+    capsys.readouterr()
+    course(root, "due", "90")
+    assert "longer     bo: 2 days, 0:00:00" in capsys.readouterr().out
+
+
+def test_an_extension_without_a_due_date_is_refused_with_the_remedy(root, capsys):
+    assert course(root, "due", "90", "--extend", "bo=2d") == 2
+    assert "has no due date that could be extended: give one with --date first" in capsys.readouterr().err
