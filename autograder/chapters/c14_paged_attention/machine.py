@@ -122,9 +122,16 @@ def scripted(student, handle: object, commands: list[Command]) -> list:
     return outcomes
 
 
+def plain(argument: object) -> object:
+    """An argument without what only the model knows of a key."""
+    if type(argument) is list:
+        return [plain(one) for one in argument]
+    return bytes(argument) if isinstance(argument, bytes) else argument
+
+
 def answers(student, name: str, run: Run, beside: bool) -> list:
     """What came of each command; beside: half of them before, and half after, all of them were put to another object."""
-    num_blocks, size, commands = run
+    num_blocks, size, commands = run[0], run[1], [tuple(map(plain, command)) for command in run[2]]
     handle, half = student.build(name, num_blocks, size), len(commands) // 2 if beside else len(commands)
     outcomes = scripted(student, handle, commands[:half])
     if beside:

@@ -128,6 +128,24 @@ class BlocksModel:
         return f"{tables or 'no table'}, {self.num_free} free"
 
 
+class Key(bytes):
+    """A key as it is asked, with the letters of the blocks that it stands for: one letter a block."""
+
+    letters: bytes
+
+    @classmethod
+    def of(cls, key: bytes, letters: bytes) -> "Key":
+        """The key, which knows its letters."""
+        made = cls(key)
+        made.letters = letters
+        return made
+
+
+def meant(key: bytes) -> bytes:
+    """The letters of the blocks that a key stands for; of a plain one, the key itself."""
+    return getattr(key, "letters", key)
+
+
 class PrefixModel(BlocksModel):
     """Blocks that are known under keys, and the free ones among them in the order in which they were given up."""
 
@@ -151,7 +169,7 @@ class PrefixModel(BlocksModel):
             if key not in self.block_of:
                 break
             found.append(self.block_of[key])
-        self.texts[name], self.told[name] = keys[-1] if keys else b"", len(found)
+        self.texts[name], self.told[name] = meant(keys[-1]) if keys else b"", len(found)
         self.given_up = [block for block in self.given_up if block not in found]
         self.tables[name] = found
         return len(found) * self.size
@@ -169,10 +187,10 @@ class PrefixModel(BlocksModel):
         return None
 
     def know(self, name: str, place: int, key: bytes) -> object:
-        text = self.texts[name]
-        if place >= len(self.tables[name]) or place > self.told[name] or len(key) != place + 1 or not (text.startswith(key) or key.startswith(text)):
+        text, letters = self.texts[name], meant(key)
+        if place >= len(self.tables[name]) or place > self.told[name] or len(letters) != place + 1 or not (text.startswith(letters) or letters.startswith(text)):
             raise LookupError("never asked")
-        self.texts[name], self.told[name] = max(text, key, key=len), max(self.told[name], place + 1)
+        self.texts[name], self.told[name] = max(text, letters, key=len), max(self.told[name], place + 1)
         self.block_of.setdefault(key, self.tables[name][place])
         return None
 

@@ -3,7 +3,7 @@ import hashlib
 import math
 
 from autograder.chapters.c14_paged_attention.machine import explore, explore_beside
-from autograder.chapters.c14_paged_attention.models import BlocksModel, PrefixModel
+from autograder.chapters.c14_paged_attention.models import BlocksModel, Key, PrefixModel
 from autograder.chapters.c14_paged_attention.walks import visits, walk
 from autograder.chapters.c14_paged_attention.withholding import OURS
 from autograder.checks.draws import counts, look_alike, whole
@@ -166,7 +166,7 @@ def test_every_token_goes_in_whole(student, rng):
     ask_keys(student, 2, [([1, 23], b""), ([12, 3], b""), ([11, 2], b""), ([1, 12], b""), ([0, 123], b""), ([123, 0], b"")], APART, ALIKE)
     ask_keys(student, 3, [(one, b"") for one in ([1, 2, 3], [3, 2, 1], [2, 1, 3], [2, 2, 2], [1, 1, 4], [6, 0, 0], [1, 1, 2], [1, 2, 2], [2, 1, 1], [1, 2, 1], [0, 0, 0], [0, 0, 1])], APART, ALIKE)
     for power in (7, 8, 10, 15, 16, 20, 24, 31, 32, 33, 39):
-        ask_keys(student, 2, [([5, 1], b""), ([5 + 2**power, 1], b""), ([5, 1 + 2**power], b""), ([2**power, 0], b""), ([2**power - 1, 0], b""), ([2**40, 2**power], b""), ([0, 2**power], b"")], APART, ALIKE)
+        ask_keys(student, 2, [([5, 1], b""), ([5 + 2**power, 1], b""), ([5, 1 + 2**power], b""), ([2**power, 0], b""), ([2**power - 1, 0], b""), ([2**40, 2**power], b""), ([0, 2**power], b""), ([4 + 2**power, 1], b""), ([6 + 2**power, 1], b"")], APART, ALIKE)
     for size in (1, 4, 40):
         text = texts(rng, 3 * size + 1, 2**40)
         near = [text[:place] + [text[place] + 1] + text[place + 1:] for place in (0, size - 1, size, 3 * size - 1)]
@@ -259,15 +259,38 @@ def test_a_key_is_short_and_cannot_be_guessed(student, rng):
 prefix = exercise("14.PrefixCache", function="PrefixCache", points=8, see=f"{BOOK}/prefix#what-is-forgotten-first", withhold=OURS)
 
 
+ODD_KEYS = (b"\xff\0", b"\xff", b"\xfe", b"\0a", b"a", b"A", b"a\0", b" a", b"a ", b"\0", b"\0\0", b"1", b"01")      # each of its own, whoever strips, decodes or counts
+
+
 def ask_cache(student, *runs: tuple, refusals: bool = False) -> None:
-    """Play runs of `PrefixCache`."""
-    explore(student, "PrefixCache", PrefixModel, runs, refusals)
+    """Play runs of `PrefixCache`, every second of them with keys that look alike."""
+    explore(student, "PrefixCache", PrefixModel, [disguised(run, place) if place % 2 else run for place, run in enumerate(runs)], refusals)
+
+
+def disguised(run: tuple, first: int) -> tuple:
+    """The same run under other keys: those of ODD_KEYS in turn, and digests for the rest."""
+    num_blocks, size, commands = run
+    names: dict[bytes, bytes] = {}
+
+    def name(key: object) -> object:
+        if type(key) is list:
+            return [name(one) for one in key]
+        if type(key) is not bytes:
+            return key
+        fresh = ODD_KEYS[(first + len(names)) % len(ODD_KEYS)] if len(names) < len(ODD_KEYS) else hashlib.sha256(key).digest()
+        return names.setdefault(key, Key.of(fresh, key))
+    return num_blocks, size, [tuple(map(name, command)) for command in commands]
 
 
 def text_of(name: str, text: bytes, length: int, size: int, known: int = 0) -> list[tuple]:
     """A sequence that begins with this text, takes the blocks that it lacks, of which so many are `known` already, and makes them known."""
     keys = [text[:end + 1] for end in range(len(text))]
     return [("begin", name, keys, length), *((-(-length // size) - known) * [("take", name)]), *(("know", name, place, key) for place, key in enumerate(keys))]
+
+
+def one_block(name: str, key: bytes) -> list[tuple]:
+    """A sequence of one block of two tokens, known under a key."""
+    return [("begin", name, [key], 2), ("take", name), ("know", name, 0, key)]
 
 
 @prefix.stage("take", points=1)
@@ -287,7 +310,11 @@ def test_a_known_beginning_is_found(student, rng):
         ask_cache(student, (12, size, [*begun, asks[0]]), (12, size, [*begun, *asks]), (12, size, [*begun, ("release", "a"), *asks]), (12, size, [*begun[:6], *asks]), (3, size, [*begun, ("release", "a"), asks[0]]))
     handle, given = student.build("PrefixCache", 9, 2), [b"x", b"xy"]
     inside(handle).script(text_of("first", b"xy", 5, 2))
-    expect(inside(handle).call("begin", "a", given, 5).args[1] == [b"x", b"xy"]).is_true(cause="`begin` leaves the list of keys as it was.")
+    for name, length in (("a", 5), ("b", 4)):
+        expect(inside(handle).call("begin", name, given, length).args[1] == [b"x", b"xy"]).is_true(cause="`begin` leaves the list of keys as it was.")
+    odd = [Key.of(key, bytes([65 + place])) for place, key in enumerate(ODD_KEYS)]
+    for known in (odd[::2], odd[1::2]):
+        ask_cache(student, (30, 2, [command for place, key in enumerate(known) for command in one_block(f"k{place}", key)] + [("begin", f"b{place}", [key], 3) for place, key in enumerate(odd)]))
     holes = [*text_of("a", b"xy", 8, 4), ("release", "a"), ("begin", "b", [], 1), ("take", "b"), ("begin", "c", [b"x", b"xy", b"xyz"], 13)]
     ask_cache(student, (9, 4, holes), *[visits(rng, 60, size, length, plain=True) for size in (2, 3) for length in (15, 60)])
 
@@ -329,7 +356,13 @@ def test_the_one_given_up_longest_ago_goes_first(student, rng):
     tail = [*text_of("a", b"xyz", 6, 2), ("release", "a"), *fresh]
     gap = [("begin", "a", [b"x"], 3), ("take", "a"), ("begin", "b", [b"x", b"xy"], 5), ("take", "b"), ("take", "b"), ("know", "a", 0, b"x"), ("know", "b", 0, b"x"), ("know", "b", 1, b"xy"), ("release", "a"), *fresh, ("take", "n"),
            ("begin", "c", [b"x", b"xy"], 5)]
-    ask_cache(student, (4, 2, gap))
+    ask_cache(student, (4, 2, gap), (4, 2, gap))
+    many = [(f"k{place}", bytes([65 + place])) for place in range(30)]
+    ask_cache(student, (30, 2, [*(command for one in many for command in one_block(*one)), *(("release", name) for name, _ in many), *fresh, *(("begin", f"b{name}", [key], 3) for name, key in many)]))
+    behind = [*gap[:-1], ("release", "b"), ("begin", "d", [b"z"], 2), ("take", "d"), ("know", "d", 0, b"z"), ("release", "d"), gap[-1], ("take", "c"), ("begin", "e", [b"z"], 3)]
+    often = [*one_block("a", b"x"), *one_block("b", b"y"), ("release", "a"), *(2 * [("begin", "c", [b"x"], 3), ("release", "c")]), ("release", "b"), *fresh, *found]
+    bare = [*one_block("a", b"x"), ("release", "a"), *one_block("b", b"y"), ("release", "b"), *fresh, ("release", "n"), *fresh, ("begin", "e", [b"y"], 3)]
+    ask_cache(student, (4, 2, behind), (2, 2, often), (2, 2, bare), (3, 2, [*one_block("a", b"x"), *one_block("b", b"y"), *one_block("c", b"z"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found, ("begin", "g", [b"z"], 3)]))
     looked_at = [*text_of("a", b"xy", 4, 2), *text_of("b", b"z", 2, 2), ("release", "a"), ("release", "b"), ("begin", "c", [b"x", b"xy"], 4), ("release", "c"), *fresh, ("begin", "d", [b"z"], 3), ("begin", "e", [b"x", b"xy"], 5)]
     held_on = [*text_of("a", b"x", 2, 2), ("begin", "b", [b"x"], 3), *text_of("c", b"y", 2, 2), ("release", "a"), ("release", "c"), ("release", "b"), *fresh, ("begin", "d", [b"x"], 3)]
     ask_cache(student, (3, 2, looked_at), (2, 2, held_on), (3, 2, [*two, ("begin", "c", [], 1), ("take", "c"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found]))
