@@ -9,6 +9,7 @@ import difflib
 import importlib
 import sys
 from importlib.metadata import version
+from typing import NoReturn
 
 from autograder.errors import CourseError
 
@@ -24,19 +25,40 @@ COMMANDS = {
     "collect": "put what a class handed in into nbgrader's submitted/, without touching the originals",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "due": "show or set an assignment's due date and a student's extension, in nbgrader's gradebook",
+    "regrade": "after checks have changed: show what changes, and write it with --write",
     "report": "write the class report from the records of the last grading",
     "verify": "judge one student's notebook again and compare with the record",
     "feedback": "put the feedback pages into a zip that a learning platform takes",
     "export": "write the grades for Canvas, Moodle or Gradescope",
     "serve": "serve a language model over HTTP, with OpenAI's API",
     "author": "for authors of exercises: build, check, matrix, mutants, prove, try",
+    "completion": "print a script that completes commands and options in bash, zsh or fish",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
 
 
+EXIT_CODES = "Exit codes: 0 well, 1 not in order, 2 could not run."
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a slip in an option with what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and leave with exit code 2."""
+        words = message.removeprefix("unrecognized arguments: ").split() if message.startswith("unrecognized") else []
+        known = [option for action in self._everything() for option in action.option_strings if option.startswith("--")]
+        close = [found for word in words if word.startswith("--") for found in difflib.get_close_matches(word.split("=")[0], known, n=1)]
+        super().error(message + (f"; did you mean {', '.join(close)}?" if close else ""))
+
+    def _everything(self) -> list[argparse.Action]:
+        """Its own actions and those of the parsers below it."""
+        below = [sub for action in self._actions if isinstance(action, argparse._SubParsersAction) for sub in action.choices.values()]
+        return [*self._actions, *(action for sub in below for action in sub._everything())]
+
+
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser, with the arguments of `command` only: the other modules are not imported."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="course",
         description="word2serve: read the book, do the exercises, grade a class.",
         epilog="`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2 could not run.",
@@ -49,6 +71,8 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             module = importlib.import_module(f"course.commands.{name}")
             module.add_arguments(sub)
+            if "Exit codes" not in f"{sub.description} {sub.epilog}":
+                sub.epilog = "\n\n".join(filter(None, (sub.epilog, EXIT_CODES)))
             sub.set_defaults(run=module.run)
     return parser
 

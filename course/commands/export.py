@@ -1,5 +1,6 @@
 """`course export`: grades in the form that a learning platform reads."""
 import argparse
+import json
 from pathlib import Path
 
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", default="", metavar="NAME", help="the heading of Canvas's column (default: the assignment's name)")
     parser.add_argument("--so-far", action="store_true", help="count what is decided where something is not")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
 
@@ -35,11 +37,14 @@ def run(args: argparse.Namespace) -> int:
     root, report = places(args.course_root, None, args.sample)
     loaded, rows = records(root, args.assignment)
     ending = "" if args.to == "gradescope" else ".csv"
-    return tell(export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far))
+    return tell(export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far), args.json)
 
 
-def tell(made) -> int:
+def tell(made, as_json: bool = False) -> int:
     """Print who is in an Export and who is not, a line a reason; the exit code."""
+    if as_json:
+        print(json.dumps({"path": str(made.path), "students": made.students, "left_out": made.left_out}, indent=1))
+        return 1 if made.left_out else 0
     print(f"written    {made.path} ({made.students} students)")
     by_reason: dict[str, list[str]] = {}
     for student, reason in sorted(made.left_out.items()):

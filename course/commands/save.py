@@ -8,11 +8,13 @@ def add_arguments(parser) -> None:
     parser.add_argument("assignment", help='an assignment such as "01"')
     parser.add_argument("notebook", nargs="?", help="your notebook, which runs in this process (default: the one in mywork/, "
                                                     "or else the one in exercises/)")
+    parser.add_argument("--json", action="store_true", help="print what was saved as JSON")
 
 
 def run(args) -> int:
     """Check, save what passes, and say what was left out; 1 when something was."""
     import contextlib
+    import json
     import sys
     from pathlib import Path
 
@@ -36,8 +38,13 @@ def run(args) -> int:
             result = run_exercise(exercise, LocalStudent(namespace), mistakes=[])
             (passing if result.earned == result.points else left).append(exercise)
     names = [name for exercise in passing for name in (exercise.function, *exercise.also)]
+    saved = None
     if names:
         saved = package.save(one, own_cells(nbformat.read(path, as_version=4).cells), names)
+    if args.json:
+        print(json.dumps({"path": str(saved.path) if saved else None, "saved": names, "left": [one.id for one in left]}))
+        return 1 if left or not names else 0
+    if saved:
         print(f"saved in {saved.path}: {', '.join(names)}")
         print(f"import them with: from word2serve_me.{saved.path.stem} import {names[0]}")
     for exercise in left:

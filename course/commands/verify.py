@@ -1,5 +1,6 @@
 """`course verify`: judge one student's notebook again and compare with the record."""
 import argparse
+import json
 from pathlib import Path
 
 SUMMARY = "judge one student's notebook again and compare with the record"
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cold", action="store_true", help="start the sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run the notebook without isolation, as yourself")
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     parser.epilog = EPILOG
 
 
@@ -31,5 +33,6 @@ def run(args: argparse.Namespace) -> int:
 
     root, _ = places(args.course_root, None, args.sample)
     found = replay(root, args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold))
-    print("\n".join(found.lines()))
+    print(json.dumps({"path": str(found.path), "differences": found.differences, "record": found.record.to_json(),
+                      "again": found.again.to_json()}, indent=1) if args.json else "\n".join(found.lines()))
     return 1 if found.differences else 0

@@ -1,0 +1,120 @@
+"""After checks have changed: what would change, shown before anything is written, and then written.
+
+Judged again are the verdicts by older checks, from the copies that were kept, and no others. They go into a journal of their
+own, `.regrade/` in the course root, so that records, gradebook and pages are as they were until `write`; a second run goes on
+where the first stopped. What was given by hand is no part of a verdict: it stays, and is marked for another look where the
+automatic points were stored anew.
+"""
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.classroom.gradebook import course_config
+from autograder.classroom.grades import HandGrades, exercise_points, total_points
+from autograder.classroom.whole_class import Summary, class_rows, from_copy, grade_class, journal
+from autograder.errors import CourseError
+from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
+from autograder.grading.files import writing
+from autograder.grading.guard import Guard
+from autograder.grading.schedule import difference, grade_all
+from autograder.grading.verdict import Verdict, save_verdict
+
+STAGE = ".regrade"
+NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course grade` again"
+
+
+@dataclass
+class Change:
+    """One student: what differs, a line an exercise, the sum before and after, and points by hand that stay."""
+
+    student: str
+    lines: list[str]
+    before: float | None
+    after: float | None
+    by_hand: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Plan:
+    """What a regrade would do. verdicts: judged again. same: come out as before. cannot: no copy, with the reason."""
+
+    assignment: str
+    verdicts: list[Verdict]
+    changes: list[Change] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    cannot: dict[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """For a terminal."""
+        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks"]
+        for change in self.changes:
+            found += [f"changes    {line}" for line in change.lines]
+            found.append(f"sum        {change.student}: {_said(change.before)} -> {_said(change.after)}")
+            found += [f"by hand    {change.student} {id}: {points:g} points stay" for id, points in change.by_hand.items()]
+        found += [f"same       {len(self.same)} come out as before: {', '.join(self.same)}"] if self.same else []
+        return found + [f"cannot     {student}: {reason}" for student, reason in self.cannot.items()]
+
+    def to_json(self) -> dict:
+        """Plain dictionaries and lists."""
+        return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
+                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot}
+
+
+def _said(points: float | None) -> str:
+    return "undecided" if points is None else f"{points:g}"
+
+
+def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,
+         progress: Callable[[int, int, Verdict], None] | None = None) -> Plan:
+    """Judge again what is by older checks and compare; writes only below `.regrade/`. CourseError if nothing was graded here."""
+    course_root = course_root.resolve()
+    if not (course_root / "verdicts" / assignment.name).is_dir():
+        raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
+    older = {student: one for student, one in journal(course_root, assignment).items() if one.checks != assignment.checks_hash}
+    copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
+    again = grade_all(list(copies.values()), assignment, _stage(course_root), jobs, backend=backend, progress=progress).verdicts
+    rows = class_rows(course_root, assignment, course_config(course_root), Guard(course_root)) if again else []
+    made = Plan(assignment.name, [again[student] for student in sorted(again)],
+                cannot={one.label: NO_COPY for student, one in older.items() if student not in copies})
+    for record, graded in rows:
+        if record.student in again:
+            _compare(made, record, again[record.student], graded, assignment)
+    return made
+
+
+def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, assignment: Assignment) -> None:
+    lines = difference(record, again)
+    if not lines:
+        made.same.append(record.label)
+        return
+    touched = {line.split(" ", 2)[1].rstrip(":") for line in lines if " " in line}
+    by_hand = {}
+    for id in assignment.exercises:
+        given = graded.points.get(f"{id.split('.', 1)[1]}-check")
+        if id in touched and given is not None:
+            by_hand[id] = given
+    before, after = (total_points(exercise_points(one, graded, assignment), graded) for one in (record, again))
+    made.changes.append(Change(record.label, lines, before, after, by_hand))
+
+
+def write(course_root: Path, report: Path, made: Plan, backend: object = None) -> Summary:
+    """Make the plan's verdicts the records, then gradebook and pages from the records; a kill is mended by the next run."""
+    course_root = course_root.resolve()
+    for verdict in made.verdicts:
+        save_verdict(course_root, verdict)
+    summary = grade_class(None, made.assignment, course_root, report, regrade=True, backend=backend)
+    with writing(course_root / STAGE):
+        shutil.rmtree(course_root / STAGE, ignore_errors=True)
+    return summary
+
+
+def _stage(course_root: Path) -> Path:
+    """A journal of its own under the class's secret, which is linked and not copied."""
+    course_secret(course_root)
+    stage = course_root / STAGE
+    with writing(stage):
+        stage.mkdir(exist_ok=True)
+        if not (stage / SECRET_FILE).is_symlink():
+            (stage / SECRET_FILE).symlink_to(course_root / SECRET_FILE)
+    return stage

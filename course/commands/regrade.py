@@ -1,0 +1,54 @@
+"""`course regrade`: judge again what is by older checks, show what changes, and write it when asked to."""
+import argparse
+import json
+import sys
+from pathlib import Path
+
+SUMMARY = "after checks have changed: show what changes, and write it with --write"
+EPILOG = """\
+Only verdicts by older checks are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
+records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
+first. Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
+Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which assignment, and whether to write."""
+    parser.add_argument("assignment", nargs="?", default="01", metavar="ASSIGNMENT", help="number or name (default: 01)")
+    parser.add_argument("--write", action="store_true", help="write what changes")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
+    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
+                        help="the course root that `course grade` used (default: class)")
+    parser.add_argument("--report", type=Path, default=None, metavar="DIR", help="where the report goes (default: report/ in the course root)")
+    parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
+    parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
+    parser.add_argument("--allow-unsafe", action="store_true",
+                        help="with --backend process: run submissions without isolation, as yourself")
+    parser.add_argument("--json", action="store_true", help="print what changes as JSON")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when something would change and is not written."""
+    sys.modules.setdefault("rfc3987_syntax", None)      # as in `course grade`
+    from autograder.classroom.regrade import plan, write
+    from autograder.classroom.whole_class import places
+    from autograder.errors import CourseError
+    from autograder.grading.assignment import load_assignment
+    from autograder.sandbox import choose_backend
+
+    if args.jobs < 1:
+        raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    root, report = places(args.course_root, args.report, False)
+    backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
+    made = plan(root, load_assignment(args.assignment), backend, args.jobs)
+    if not args.json:
+        print("\n".join(made.lines()), flush=True)
+    summary = write(root, report, made, backend) if args.write and made.verdicts else None
+    if args.json:
+        print(json.dumps(made.to_json() | {"written": summary is not None}, indent=1))
+    elif summary:
+        print("\n".join(summary.lines()))
+    elif made.verdicts:
+        print("nothing is written: `course regrade --write` writes it")
+    return 1 if made.cannot or (made.changes and not summary) else 0

@@ -1,0 +1,100 @@
+"""After checks have changed: what would change is shown first, and what people gave by hand stays."""
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.checks.protocol import expect
+from autograder.classroom.regrade import STAGE
+from autograder.classroom.whole_class import grade_class
+from autograder.grading.verdict import load_verdict, save_verdict
+from course.cli import main
+from tests.autograder.grading.conftest import fingerprints
+
+pytestmark = pytest.mark.sandbox
+NAME = "90-stand-in"
+HALF = "def double(x):\n    return x + abs(x)"
+
+
+@contextmanager
+def the_checks_of_last_week(assignment):
+    """One stage asks for something else, as before it was mended."""
+    one = assignment.exercises["90.double"]
+    stages, today = list(one.stages), assignment.checks_hash
+
+    def too_strict(student):
+        expect(student.double(-1)).equals(-3, cause="It does not double a negative number.")
+    one.stages[1] = replace(stages[1], function=too_strict)
+    assignment.checks_hash = "of-last-week"
+    try:
+        yield
+    finally:
+        one.stages[:], assignment.checks_hash = stages, today
+
+
+@pytest.fixture(scope="module")
+def root(stand_in, notebook_of, new_root, tmp_path_factory):
+    """Ada, bo and dan were graded before a check was mended, cy after it. Dan has points by hand, and all have a comment."""
+    folder = tmp_path_factory.mktemp("regrade")
+    root = new_root(folder / "root")
+
+    def hand_in(student, source=None):
+        path = folder / student / student / NAME / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(notebook_of(source) if source else notebook_of())
+        grade_class(folder / student, "90", root, root / "report")
+    with the_checks_of_last_week(stand_in):
+        hand_in("ada")
+        hand_in("bo", HALF)
+        hand_in("dan")
+    hand_in("cy")
+    with gradebook(root) as book:
+        book.find_grade("double-check", NAME, NAME, "dan").manual_score = 1.5
+        for student in ("ada", "dan"):
+            book.find_comment("double", NAME, NAME, student).manual_comment = f"Well tried, {student}."
+        book.db.commit()
+    return root
+
+
+def gradebook(root):
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve")
+
+
+def course(root, *words):
+    return main(["regrade", "90", "--course-root", str(root), *words])
+
+
+def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root, capsys):
+    before = fingerprints(root, STAGE)
+    assert course(root) == 1
+    said = capsys.readouterr().out
+    assert "affected   3 verdicts" in said and "same       1 come out as before: bo" in said and "cy" not in said
+    assert "changes    ada 90.double: 1 -> 3 (negative: wrong -> passed)" in said
+    assert "sum        ada: 1 -> 3" in said and "nothing is written" in said
+    assert "by hand    dan 90.double: 1.5 points stay" in said
+    assert fingerprints(root, STAGE) == before
+    judged = (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
+    assert course(root, "--json") == 1                  # what was judged is taken up again
+    assert (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
+    changes = {one["student"]: (one["before"], one["after"]) for one in json.loads(capsys.readouterr().out)["changes"]}
+    assert changes == {"ada": (1, 3), "dan": (1.5, 1.5)}
+    assert course(root, "--write") == 0
+    with gradebook(root) as book:
+        grades = {student: book.find_grade("double-check", NAME, NAME, student) for student in ("ada", "bo", "cy", "dan")}
+        assert {student: (one.auto_score, one.manual_score, one.needs_manual_grade) for student, one in grades.items()} == {
+            "ada": (3, None, False), "bo": (1, None, False), "cy": (3, None, False), "dan": (3, 1.5, True)}
+        assert book.find_comment("double", NAME, NAME, "dan").manual_comment == "Well tried, dan."
+    assert not (root / STAGE).exists()
+    capsys.readouterr()
+    assert course(root) == 0 and "affected   0 verdicts" in capsys.readouterr().out
+
+
+def test_a_copy_that_is_no_longer_what_was_graded_is_named(root, capsys):
+    verdict = load_verdict(root, NAME, "cy")
+    verdict.checks = "of-last-week"
+    save_verdict(root, verdict)
+    (root / "submitted" / "cy" / NAME / f"{NAME}.ipynb").write_bytes(b"another one")
+    assert course(root) == 1
+    assert "cannot     cy: the notebook that was graded is not in submitted/" in capsys.readouterr().out

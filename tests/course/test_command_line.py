@@ -1,0 +1,70 @@
+"""What holds for every command: exit codes in the help, JSON for results, completion, and an answer to slips."""
+import shutil
+import subprocess
+
+import pytest
+
+from course.cli import COMMANDS, build_parser, main
+from course.completion import described, script
+
+PRINT_RESULTS = ("check", "save", "hint", "fetch", "release", "collect", "grade", "regrade", "due", "report", "verify", "feedback",
+                 "export", "doctor")
+
+
+def options(command):
+    [commands] = described([command], build_parser)
+    return commands.options
+
+
+def test_the_help_of_every_command_says_its_exit_codes(capsys):
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "Exit codes:" in capsys.readouterr().out, command
+
+
+@pytest.mark.parametrize("command", PRINT_RESULTS)
+def test_what_prints_results_prints_them_as_json_too(command):
+    assert "--json" in options(command)
+
+
+@pytest.mark.parametrize(("words", "said"), [(["grade", "--jbos", "2"], "did you mean --jobs?"),
+                                             (["report", "--course-rot=x"], "did you mean --course-root?"),
+                                             (["gradee"], "did you mean `course grade`?")])
+def test_a_mistyped_word_is_answered_with_what_was_probably_meant(words, said, capsys):
+    try:
+        code = main(words)
+    except SystemExit as end:
+        code = end.code
+    assert code == 2 and said in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def commands():
+    return described(COMMANDS, build_parser)
+
+
+@pytest.mark.parametrize(("line", "offered"), [
+    (["course", "reg"], ["regrade"]), (["course", "grade", "--jo"], ["--jobs"]), (["course", "export", "mo"], ["moodle"]),
+    (["course", "grade", "exp"], []), (["course", "report", "--assignment", "01", "--js"], ["--json"])])
+def test_bash_completes_commands_options_and_choices(commands, tmp_path, line, offered):
+    asked = " ".join(f"'{word}'" for word in line)
+    program = f'{script("bash", commands)}\nCOMP_WORDS=({asked})\nCOMP_CWORD={len(line) - 1}\n_course\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    ran = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.stderr == "" and ran.stdout.split() == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_script_for_another_shell_names_everything_and_is_a_program_of_that_shell(commands, shell, tmp_path):
+    text = script(shell, commands)
+    for one in commands:
+        assert one.name in text and all(option.removeprefix("--") in text for option in one.options)
+    if shutil.which(shell):
+        path = tmp_path / "completion"
+        path.write_text(text)
+        assert subprocess.run([shell, "-n", path], capture_output=True, text=True).stderr == ""
+
+
+def test_the_command_prints_the_script(commands, capsys):
+    assert main(["completion", "bash"]) == 0
+    assert capsys.readouterr().out == script("bash", commands)
