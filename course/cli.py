@@ -18,6 +18,7 @@ COMMANDS = {
     "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
     "book": "build the book into _build/html",
     "check": "run the checks of an exercise on your notebook",
+    "submit": "look at your notebook as the grader will, before you hand it in",
     "save": "put your functions that pass into your own package, mywork/word2serve_me",
     "use": "put the reference in the place of your work of a chapter, or take that back",
     "hint": "open the next hint of an exercise",

@@ -7,7 +7,7 @@ import pytest
 from course.cli import COMMANDS, build_parser, main
 from course.completion import described, script
 
-PRINT_RESULTS = ("check", "save", "hint", "fetch", "release", "collect", "grade", "regrade", "due", "report", "verify", "feedback",
+PRINT_RESULTS = ("check", "submit", "save", "hint", "fetch", "release", "collect", "grade", "regrade", "due", "report", "verify", "feedback",
                  "export", "doctor")
 
 

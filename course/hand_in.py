@@ -1,0 +1,104 @@
+"""A student's last look before handing in: what the grader takes of the notebook, and what it says of it, at home.
+
+The notebook goes through the grader's own intake and its own judging, in a fresh process with the grader's limits, with
+hidden inputs of a secret that is thrown away: other numbers than in the notebook, and other ones than in grading. So the
+points are what grading gives to work that does not depend on its numbers; written answers wait for a person here as there.
+The file itself is read and, only where somebody asks for a copy, written beside its mended ids.
+"""
+import json
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import Verdict, grade_submission, sandboxes
+
+YOU = "you"
+
+
+@dataclass
+class HandIn:
+    """What a look found: the verdict, sentences on the order in which cells were run, and on ids that occur twice."""
+
+    path: Path
+    verdict: Verdict
+    order: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every behaviour that is checked is there."""
+        return self.verdict.readable and all(result["earned"] >= result["points"] for result in self.verdict.results)
+
+    def lines(self) -> list[str]:
+        """For a terminal: what is taken and left, each exercise with the first thing to mend, and the rest."""
+        verdict = self.verdict
+        found = [f"notebook   {self.path}", f"isolation  {verdict.tier}"]
+        found += [f"taken      {len(verdict.own)} cells that you wrote in, {len(verdict.added)} that you added"]
+        found += [f"left out   {sentence}" for sentence in verdict.ignored]
+        found += [f"order      {sentence}" for sentence in self.order] + [f"ids        {sentence}" for sentence in self.doubled]
+        found += [f"raised     {error}" for error in verdict.cell_errors]
+        for result in verdict.results:
+            found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
+            first = next((one for one in result["stages"] if one["status"] not in ("passed", "capped", "slip")), None)
+            if first:
+                found.append(f"    {first['name']}: " + " ".join(filter(None, (first["cause"], first["misconception"]))))
+        return found + [f"waits      {one['exercise'] or 'the whole notebook'}: {one['reason']}" for one in verdict.human]
+
+    def to_json(self) -> dict:
+        """Plain dictionaries and lists, without the sources."""
+        kept = ("tier", "results", "human", "ignored", "cell_errors", "borrowed")
+        return {"path": str(self.path), "order": self.order, "doubled": self.doubled, "complete": self.complete} | {
+            name: getattr(self.verdict, name) for name in kept}
+
+
+def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
+    """Judge a notebook of one's own as the grader would. Raises CourseError for what is no notebook."""
+    notebook = _read(path)
+    assignment.load()
+    with sandboxes(assignment, backend) as pool:
+        verdict = grade_submission(Submission(YOU, path.resolve()), assignment, secrets.token_bytes(32), pool)
+    return HandIn(path, verdict, run_order(notebook["cells"]), [
+        f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(notebook["cells"]).items()])
+
+
+def run_order(cells: list[dict]) -> list[str]:
+    """How the cells were run last, where that is not from top to bottom: the grader runs them so."""
+    counts = [cell["execution_count"] for cell in cells if cell.get("cell_type") == "code" and cell.get("execution_count")]
+    said = [f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top to bottom"
+            for one, other in zip(counts, counts[1:]) if one > other]
+    idle = sum(1 for cell in cells if cell.get("cell_type") == "code" and "".join(cell.get("source", "")).strip()
+               and not cell.get("execution_count"))
+    return said[:3] + ([f"{idle} code cells were never run since you opened the notebook"] if counts and idle else [])
+
+
+def mended(path: Path, target: Path) -> int:
+    """Write a copy in which no two cells have one id; returns how many ids are new. The original stays as it is."""
+    if target.resolve() == path.resolve():
+        raise CourseError(f"{target} is the notebook itself: name another file for the copy")
+    notebook, seen, new = _read(path), set(), 0
+    for place, cell in enumerate(notebook["cells"]):
+        if cell.get("id") in seen:
+            cell["id"], new = f"{str(cell['id'])[:48]}-{place}", new + 1
+        if "id" in cell:
+            seen.add(cell["id"])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return new
+
+
+def _doubled(cells: list[dict]) -> dict[str, int]:
+    return {id: count for id, count in Counter(cell["id"] for cell in cells if "id" in cell).items() if count > 1}
+
+
+def _read(path: Path) -> dict:
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if not all(isinstance(cell, dict) for cell in notebook["cells"]):
+            raise ValueError("its cells are no cells")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CourseError(f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you work in") from error
+    return notebook
