@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from autograder.checks.beside_kernels import Beside
 from autograder.checks.failed import Failed
 
 HOPPER = ("cuda", 90, 32)
@@ -39,7 +40,7 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
     """
     _ready()
     harness = Harness(buffers, seed)
-    with Switch(), harness:
+    with Switch(), harness, harness.beside:
         try:
             value = function(*args, **kwargs)
         except Exception as error:
@@ -51,8 +52,10 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
         raise Failed("unreadable", harness.complaint)
     if not harness.programs:
         raise Failed("unreadable", "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.")
+    if harness.beside.computed:
+        raise Failed("unreadable", f"torch computes beside your kernels (`{harness.beside.computed}`). The numbers are computed in kernels.")
     return value, {"programs": harness.programs, "read": harness.read, "written": harness.written,
-                   "loads": harness.loads, "stores": harness.stores, "operations": harness.operations}
+                   "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "copied": harness.beside.copied}
 
 
 class Switch:
@@ -98,11 +101,11 @@ class Switch:
 
 class Harness:
     """Wraps the interpreter inside a `with` block. Counts: programs, loads, stores, bytes read and written, and
-    operations of `tl.dot`. `complaint` is the sentence about the first stray, or ""."""
+    operations of `tl.dot`; `beside` watches torch. `complaint` is the sentence about the first stray, or ""."""
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
         self.programs = self.read = self.written = self.loads = self.stores = self.operations = 0
-        self.complaint = ""
+        self.complaint, self.beside = "", Beside()
         self._guarded = {memory.untyped_storage().data_ptr(): view for view, memory in buffers}
         self._order, self._random = {}, random.Random(seed)
         self._names: list[tuple[str, np.ndarray]] = []
@@ -169,7 +172,8 @@ class Harness:
         looks = sys.getprofile()
         sys.setprofile(None)
         try:
-            return original(*args, **named)
+            with self.beside.launch():
+                return original(*args, **named)
         finally:
             sys.setprofile(looks)
 

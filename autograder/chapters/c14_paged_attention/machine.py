@@ -148,15 +148,21 @@ def listed(tables: object) -> object:
     return tables
 
 
+def expected(make: Callable, run: Run, refusals: bool) -> list | None:
+    """What is right for each command; None if a run asks what is never asked."""
+    model = make(run[0], run[1])
+    try:
+        asked = [model.do(command)[0] for command in run[2]]
+    except LookupError:
+        return None
+    return None if "refused" in asked and not refusals else asked
+
+
 def play(student, name: str, make: Callable, run: Run, refusals: bool = False, beside: bool = False) -> Broken | None:
     """Play a run, and say where it goes wrong; None if it does not, or if it asks what is never asked."""
     num_blocks, size, commands = run
-    model = make(num_blocks, size)
-    try:
-        asked = [model.do(command)[0] for command in commands]
-    except LookupError:
-        return None
-    if not refusals and "refused" in asked:
+    asked = expected(make, run, refusals)
+    if asked is None:
         return None
     outcomes = answers(student, name, run, beside)
     model, names, before, rows = make(num_blocks, size), Names(num_blocks), {}, []
@@ -251,8 +257,13 @@ def explore_beside(student, name: str, make: Callable, run: Run) -> None:
 
 
 def explore(student, name: str, make: Callable, runs: Sequence[Run], refusals: bool = False) -> None:
-    """Play runs; at the first that goes wrong look for the shortest one, and raise CheckFailed with its cause and its picture."""
+    """Play runs; at the first that goes wrong look for the shortest one, and raise CheckFailed with its cause and its picture.
+
+    ValueError for a run that no student may be asked: nothing would be judged by it.
+    """
     for run in runs:
+        if expected(make, run, refusals) is None:
+            raise ValueError(f"{name}{run[:2]}: these commands are never asked: {run[2]}")
         try:
             broken = play(student, name, make, run, refusals)
             if broken:

@@ -11,6 +11,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
 SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
 BESIDE = "Something beside the result was written: mask what lies beyond its end."
+COPIED = "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that cannot be a view). They are moved by kernels alone: give these the strides."
 BY_HEAD, APART, TURNED = {"order": (2, 0, 1, 3)}, {"gap": 3}, {"order": (1, 2, 0, 3), "gap": 1}      # how a cache may lie
 TOKENS = {"order": (1, 0, 2)}                                                                         # the tokens of a head side by side
 
@@ -44,7 +45,7 @@ def ask_write(student, rng, sizes: tuple, places: list[int], cause: str, layouts
 @write.stage("one token", points=1)
 def test_one_token_is_written(student, rng):
     rule = "The slot's block is slot // s, and the place in it slot % s. There the token's keys go into `k_cache` and its values into `v_cache`; all else stays."
-    for sizes, place in (((6, 4, 1, 1), 21), ((6, 4, 1, 1), 0), ((3, 1, 1, 8), 2), ((1, 1, 1, 1), 0), ((2, 20, 1, 16), 39), ((40, 3, 1, 2), 60), ((5, 5, 1, 4), 7)):
+    for sizes, place in (((6, 4, 1, 1), 21), ((6, 4, 1, 1), 0), ((3, 1, 1, 8), 2), ((1, 1, 1, 1), 0), ((2, 20, 1, 16), 39), ((40, 3, 1, 2), 60), ((5, 5, 1, 4), 7), ((40, 16, 2, 32), 639)):
         ask_write(student, rng, sizes, [place], rule)
 
 
@@ -80,10 +81,11 @@ def test_any_strides(student, rng):
 
 @write.stage("once", points=0.5, after="heads")
 def test_each_number_is_moved_once(student, rng):
-    for sizes, places in (((5, 3, 2, 4), [3, -1, 14, 0]), ((5, 3, 3, 5), [1, 2, 9]), ((30, 2, 1, 8), distinct(rng, 40, 60))):
-        after = ask_write(student, rng, sizes, places, "The keys and values of the tokens stand at their slots, and all else stays.")
+    for sizes, places, layouts in (((5, 3, 2, 4), [3, -1, 14, 0], ({}, {}, {}, {})), ((5, 3, 3, 5), [1, 2, 9], (TOKENS, APART, BY_HEAD, TURNED)), ((30, 2, 1, 8), distinct(rng, 40, 60), ({}, {}, {}, {}))):
+        after = ask_write(student, rng, sizes, places, "The keys and values of the tokens stand at their slots, and all else stays.", layouts)
         counted, moved = after.counted, 8 * sizes[2] * sizes[3] * sum(place >= 0 for place in places)
         expect(after.value is None).is_true(cause=SILENT)
+        expect(counted["copied"] == 0).is_true(cause=COPIED)
         expect(counted["programs"] in (len(places), len(places) * sizes[2]) and counted["written"] == moved and counted["read"] <= moved + 8 * counted["programs"]).is_true(
             cause="One program for each token, or for each token and head. Each number that belongs somewhere is read once and written once, and each program reads its slot once; for a slot of -1 nothing else is read.",
             detail=f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written")
@@ -198,6 +200,7 @@ def test_shares_read_their_own_and_compile(student, rng):
         after = ask_shares(student, Pool(rng, lengths, 4, K, 16, H), number, "`parts` and `lse` are those of each share.", lse=True)
         counted, rows = after.counted, sum(lengths) * 16 * 8
         expect(after.value is None).is_true(cause=SILENT)
+        expect(counted["copied"] == 0).is_true(cause=COPIED)
         expect(counted["programs"] >= len(lengths) * K * number and rows * K <= counted["read"] <= rows * H + H * (sum(lengths) * 8 + len(lengths) * number * 4 * 20)).is_true(
             cause="A key and a value are read once for each head, or for each group of heads, and by the program of their own share: at least one program for each sequence, head of keys, and share.",
             detail=f"{sum(lengths)} tokens, {H} heads over {K}, {number} shares: {counted['programs']} programs, {counted['read']} bytes read; the keys and values have {rows * K}")
@@ -259,6 +262,7 @@ def test_the_merge_reads_once_and_compiles(student, rng):
         after = ask_merge(student, normal(rng, B, H, N, D), normal(rng, B, H, N), "`out` is the attention over all shares.")
         counted = after.counted
         expect(after.value is None).is_true(cause=SILENT)
+        expect(counted["copied"] == 0).is_true(cause=COPIED)
         expect((counted["programs"], counted["read"], counted["written"]) == (B * H, 4 * B * H * N * (D + 1), 4 * B * H * D)).is_true(
             cause="One program for each sequence and head; each number of `parts` and `lse` is read once, and each of `out` written once.",
             detail=f"{B} sequences, {H} heads of {D}, {N} shares: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written")

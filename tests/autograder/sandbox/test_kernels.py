@@ -66,6 +66,13 @@ def add_first(x, y, out, block): start(always_first, x, y, out, block)
 def add_raises(x, y, out, block): start(raises, x, y, out, block)
 def dot4(x, y, out, block): small_dot[(1,)](x, y, out, 4, BLOCK=4)
 def add_in_torch(x, y, out, block): out.copy_(x + y)
+def add_and_torch(x, y, out, block):
+    start(add_kernel, x, y, out, block)
+    out += 0 * x
+def add_of_copies(x, y, out, block):
+    room = torch.zeros_like(x.view(2, -1).reshape(-1))
+    start(add_kernel, x.clone(), y, room, block)
+    out.copy_(room)
 def add_hides(x, y, out, block):
     try: start(no_mask, x, y, out, block)
     except Exception: out.copy_(x + y)
@@ -74,7 +81,7 @@ def crashes(x):
     import ctypes
     ctypes.string_at(0)
 '''
-CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_hides", "running"]
+CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_and_torch", "add_of_copies", "add_hides", "running"]
 
 
 def outcomes(student) -> dict[str, list]:
@@ -126,7 +133,7 @@ def found(sandboxed):
 def test_a_right_kernel_passes_and_is_counted(found):
     values, strays, counted = found["add"]
     assert values == [i + 1 for i in range(10)] and strays == 0
-    assert counted == {"programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "operations": 0}
+    assert counted == {"programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "operations": 0, "copied": 0}
 
 
 def test_a_stray_is_refused_in_words_before_it_happens(found):
@@ -141,6 +148,11 @@ def test_wrong_kernels_are_told_apart(found):
     assert found["add_raises"][0] == "error" and "nowhere" in found["add_raises"][1]
     assert found["add_in_torch"][0] == "unreadable" and "No kernel was launched" in found["add_in_torch"][1]
     assert found["dot4"][2]["operations"] == 2 * 4 ** 3
+
+
+def test_torch_beside_a_kernel_is_refused_where_it_computes_and_counted_where_it_copies(found):
+    assert found["add_and_torch"][0] == "unreadable" and "torch computes beside your kernels (`mul`)" in found["add_and_torch"][1]
+    assert found["add_of_copies"][0] == [i + 1 for i in range(10)] and found["add_of_copies"][2]["copied"] == 80
 
 
 def test_programs_run_in_another_order_so_that_a_chain_breaks(found):
