@@ -190,14 +190,20 @@ def test_large_scores(student, rng):
     pool = Pool(rng, [70], 7, 1, 16)
     pool.q, pool.k = 18.0 + pool.q.abs(), uniform(rng, -3.5, 3.5, *pool.k.shape[:3], 1).expand(pool.k.shape).clone().masked_fill(pool.k.isnan(), torch.nan)
     ask_shares(student, pool, 1, rule, close=ROUGH)
+    for rising in (1.0, -1.0):
+        pool = Pool(rng, [140], 7, 1, 16)
+        pool.q = 18.0 + pool.q.abs()
+        for token in range(140):
+            pool.k[int(pool.tables[0, token // 7]), token % 7] = rising * (token / 20.0 - 3.5)
+        ask_shares(student, pool, 1, f"{rule} The largest score may come first, or last.", close=ROUGH)
 
 
 @shares.stage("work", points=0.5, after="shares")
 def test_shares_read_their_own_and_compile(student, rng):
     pool = Pool(rng, [9, 4], 4, 2, 32, 6)
     student.compiles("decode_shares", pool.q, pool.k.nan_to_num(0.0), pool.v.nan_to_num(0.0), pool.tables, pool.lengths, torch.zeros(2, 6, 3, 32), torch.zeros(2, 6, 3))
-    for lengths, H, K, number in (([9, 40], 4, 2, 2), ([33], 2, 1, 3)):
-        after = ask_shares(student, Pool(rng, lengths, 4, K, 16, H), number, "`parts` and `lse` are those of each share.", lse=True)
+    for lengths, H, K, number, layouts in (([9, 40], 4, 2, 2, (BY_HEAD, TURNED)), ([33], 2, 1, 3, ({}, {}))):
+        after = ask_shares(student, Pool(rng, lengths, 4, K, 16, H), number, "`parts` and `lse` are those of each share.", lse=True, layouts=layouts)
         counted, rows = after.counted, sum(lengths) * 16 * 8
         expect(after.value is None).is_true(cause=SILENT)
         expect(counted["copied"] == 0).is_true(cause=COPIED)

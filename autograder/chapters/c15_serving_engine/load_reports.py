@@ -109,7 +109,12 @@ def not_a_number(log: list[dict], begin: float) -> dict[str, float]:
     return dict.fromkeys(("first_p95", "per_token", "per_second"), math.nan)
 
 
-RIGHT: list[Report] = [right, with_numpy, one_by_one]
+def rounded_as_told(log: list[dict], begin: float) -> dict:
+    """Right: off by half of what the statement allows."""
+    return {name: float(value) * (1 + 5e-10) for name, value in right(log, begin).items()}
+
+
+RIGHT: list[Report] = [right, with_numpy, one_by_one, rounded_as_told]
 WRONG: dict[str, list[Report]] = {
     "clock": [making(start="sent"), making(since="sent"), making(chosen="sent"), making(start="sent", when=none_failed), making(start="sent", when=some_failed), making(since="sent", when=some_failed), making(start="sent", since="sent"), zeros,
               not_a_number],

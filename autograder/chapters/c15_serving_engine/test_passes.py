@@ -61,7 +61,8 @@ def test_lengths_and_ends_of_one_request(student, rng):
 def test_several_requests_in_their_order(student, rng):
     rule = "Those that compute one token come first, in the order of the list, then all others in the order of the list, in all five tensors alike; nothing is padded."
     hand = [{"ids": [3, 1, 4, 1, 5, 9], "computed": 2, "count": 4, "table": [1, 3]}, {"ids": [7, 9, 8, 7, 2], "computed": 4, "count": 1, "table": [2, 0]}]
-    for many in (hand, hand[::-1], hand[:1] * 2, hand[1:] * 3):
+    whole_prompts = [{"ids": [3, 1, 4], "computed": 0, "count": 3, "table": [1]}, {"ids": [8], "computed": 0, "count": 1, "table": [4]}, {"ids": [2, 7], "computed": 0, "count": 2, "table": [0]}]
+    for many in (hand, hand[::-1], hand[:1] * 2, hand[1:] * 3, whole_prompts, whole_prompts[::2], whole_prompts[1:]):
         ask_prepare(student, many, 4, PARTS, rule)
     for size, pairs in ((4, ((3, 2), (5, 3), (0, 7))), (4, ((5, 1), (3, 1), (9, 1))), (4, ((5, 3), (3, 1), (0, 1), (4, 4), (8, 1))), (1, ((2, 1), (1, 2), (0, 1))), (16, ((40, 20), (3, 1), (31, 1), (0, 5))),
                         (7, tuple((whole(rng, 0, 30), 1 + (place % 3) * whole(rng, 0, 12)) for place in range(9))), (5, tuple((whole(rng, 0, 9), whole(rng, 1, 2)) for _ in range(100)))):
@@ -159,6 +160,9 @@ def test_the_first_refused_guess_ends_it(student, rng):
         ask_verify(student, p, q, [0, 2, 1], [0.1, 0.9, 0.0, last], f"{rule} A token to which p gives nothing is refused even where u is 0.")
         ask_verify(student, one_hot(2, 1, 3), one_hot(2, 3), [2, 3], [0.2, 0.4, last], f"{rule} Where p is all on one token, that token comes.")
         ask_verify(student, torch.tensor([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]]), one_hot(1), [1], [0.5, last], f"{rule} Where q is all on one token, the rest is p without it.")
+    little = 1 / 512
+    for last in (0.2, 0.7):
+        ask_verify(student, torch.tensor([[0.5, 0.5], [1.0, 0.0]]), torch.tensor([[0.5 + little, 0.5 - little]]), [0], [0.998, last], f"{rule} However little is left of p.")
     for k, V in ((1, 2), (2, 3), (5, 6), (20, 9), (6, 300), (4, 1000), (12, 30)):
         for _ in range(6):
             p, q = rows(rng, k + 1, V), rows(rng, k, V)

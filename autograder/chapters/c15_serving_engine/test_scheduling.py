@@ -16,6 +16,7 @@ def ask_steps(student, rng, key: str, cause: str) -> None:
     """Compare one of the four numbers."""
     drawn = [(counts(rng, 1, 40, size).tolist(), slots) for size, slots in ((30, 4), (300, 7), (9, 3), (300, 1), (40, 299), (300, 130), (whole(rng, 10, 60), whole(rng, 2, 9)))]
     drawn.append((look_alike([*drawn[0][0][:-1], 41]), 4))
+    drawn += [([*counts(rng, 9000, 9999, 299).tolist(), 10_000], slots) for slots in (1, 2, 7)] + [([9999, *counts(rng, 1, 9998, 39).tolist()], 999), ([10_000, 9_999] * 150, 299)]
     for answers, slots in (*LISTS, *drawn):
         given = f"{slots} slots, {f'answers of {answers}' if len(answers) < 12 else f'{len(answers)} answers'}"
         expect(student.predict_steps(answers, slots), given=given).has(key).equals(walked(answers, slots)[key], cause=cause)
@@ -121,8 +122,17 @@ def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
             ask_plan(student, drawn_states(rng, number, size, "drww"), number + whole(rng, 0, 90), 10_000, size, rule)
 
 
+def ask_blocks_of_thousands(student) -> None:
+    """As many blocks as half precision cannot count."""
+    for tokens, size in ((2049, 1), (4097, 1), (4099, 2), (65_535, 16), (99_999, 4), (99_999, 7)):
+        need = -(-tokens // size)
+        for free in (need - 1, need):
+            ask_plan(student, [state(tokens), state(1)], 100_000, free, size, "A waiting request needs free blocks for all of its tokens, and no fewer and no more: their number is `tokens` over `block_size`, rounded up.")
+
+
 @plan.stage("blocks", points=2, after="decode")
 def test_blocks_are_counted(student, rng):
+    ask_blocks_of_thousands(student)
     edge = "A running request whose blocks are full takes a free block for its token: computed = blocks times block_size. If none is free it gets nothing, and those behind it have their turn."
     for free in (0, 1, 2, 3, 4):
         ask_plan(student, [decoding(8, 4, full=True), decoding(9, 4), decoding(4, 4, full=True), decoding(12, 4, full=True)], 6, free, 4, edge)
@@ -194,7 +204,7 @@ class Beside:
 
     def add(self, name: str, prompt: int) -> None:
         """A request comes, here and there."""
-        self.call("add", name, prompt)
+        expect(self.call("add", name, prompt) is None, "What `add` returned").is_true(cause="`add` returns nothing.")
         self.right.add(name, prompt)
 
     def step(self, cause: str, **options: object) -> None:
@@ -261,6 +271,27 @@ def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
     exact.step(f"{rule} What fits exactly is let in.")
 
 
+def ask_refused_names(student, rule: str) -> None:
+    """What was refused leaves no trace: later, the one that waited and the one that was put back compute what they first asked for."""
+    beside = Beside(student, 3, 2)
+    for name, prompt in (("a", 4), ("b", 1), ("w", 3)):
+        beside.add(name, prompt)
+    beside.step(rule)
+    for name in ("a", "b", "w"):
+        try:
+            beside.call("add", name, 2)
+        except StudentError as error:
+            beside.told[-1] += " ValueError"
+            expect("ValueError" in error.text).is_true(cause=rule, detail=error.text)
+        else:
+            raise CheckFailed(rule, f"{beside.told_last()}: nothing was raised")
+    for _ in range(2):
+        beside.step(rule)
+    beside.finish("a", rule)
+    for _ in range(3):
+        beside.step(rule)
+
+
 @queue.stage("leave", points=1)
 def test_who_leaves_gives_back_all(student, rng):
     gone = "Who leaves, by `finish` or `abort`, running or waiting, gives back all of its blocks, and is in no list; `finish` returns how many new tokens it has said, one for each step in which it computed."
@@ -289,6 +320,7 @@ def test_who_leaves_gives_back_all(student, rng):
             raised = error.text.rsplit("\n", 1)[-1]
         expect(raised.startswith("ValueError")).is_true(cause=twice, detail=raised or "nothing was raised")
         beside.state(twice)
+    ask_refused_names(student, twice)
     beside.abort("q")
     beside.add("b", 5)
     beside.add("a", 2)
