@@ -1,5 +1,4 @@
 """A fixed few of the cases that `bench/fuzzing.py` draws by the hundred thousand; and the proof that it finds what is wrong."""
-import json
 import sys
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def test_each_reader_gives_a_value_or_its_own_refusal(reader, fuzzing):
 
 
 @pytest.mark.parametrize("reader, broken", [("intake", lambda data: data.decode()), ("transplant", lambda cells: cells[0]),
-                                            ("frames", lambda data: json.loads(data[8:8 + int.from_bytes(data[:8], "little")])), ("archives", lambda data: data[:9].index(b"Q"))], ids=READERS)
+                                            ("archives", lambda data: data[:9].index(b"Q"))], ids=["intake", "transplant", "archives"])
 def test_a_reader_that_raises_something_else_is_found(reader, broken, fuzzing, monkeypatch):
     strategy, _ = fuzzing.READERS[reader]
     monkeypatch.setitem(fuzzing.READERS, reader, (strategy, broken))

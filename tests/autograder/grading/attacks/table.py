@@ -1,4 +1,4 @@
-"""The table of all attacks by family, and the share of it that runs each time."""
+"""The table of all attacks by family, and a small share of it."""
 from dataclasses import replace
 
 from tests.autograder.grading.attacks import (

@@ -1,7 +1,7 @@
 """A class of attackers, graded by the command: nobody gains a point, nothing is touched, the batch ends, each verdict says why.
 
 An attack that gets through answers rightly, and the checks ask what cannot be guessed: so any point shows. What the attackers
-could touch is looked at before and after. Each run takes two attacks of a family, `make sweeps` takes all.
+could touch is looked at before and after. Two attacks of a family come first, then all; both belong to `make sweeps`.
 """
 import csv
 import json
@@ -19,7 +19,7 @@ from tests.autograder.grading.attacks.conftest import NAME, end_those_that_were_
 from tests.autograder.grading.attacks.documents import SPECIAL
 from tests.autograder.grading.attacks.table import ATTACKS, CONTROLS, a_few_of_each
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.long]
 HONEST = ["honest-1", "honest-2"]                   # graded before the attackers come
 INNOCENT = ["g-innocent", "p-innocent", "zz-innocent"]       # graded among them
 
@@ -70,7 +70,7 @@ def bait():
 
 
 @pytest.fixture(scope="module", params=[pytest.param(a_few_of_each, id="two of each family"),
-                                        pytest.param(lambda: ATTACKS, id="all", marks=pytest.mark.long)])
+                                        pytest.param(lambda: ATTACKS, id="all")])
 def attacked_class(request, attacked, notebook, new_root, bait, tmp_path_factory):
     """The class after the attack, with what was there before and what is there after; and the attacks."""
     folder = tmp_path_factory.mktemp("attacked-class")
