@@ -43,7 +43,6 @@ EQUIVALENT = {
     "16.broken_block": {
         "-1  =>  1": TWO_AXES, "-1  =>  1 (place 2)": TWO_AXES, "-1  =>  1 (place 3)": TWO_AXES,
         "range(heads)  =>  range(heads + 1)": "one head more has no rows, and adds no columns",
-        "1e-06  =>  1.0099999999999999e-06 (place 2)": "a change of the last norm's eps by a hundredth is less than the three digits that are promised",
     },
     "16.counterexamples": dict.fromkeys((
         "[0.3, 0.28, 0.26, 0.16]  =>  [0.28, 0.3, 0.26, 0.16]", "[0.3, 0.28, 0.26, 0.16]  =>  [0.3, 0.26, 0.28, 0.16]", "[0.4, 0.2, 0.2, 0.2]  =>  [0.2, 0.4, 0.2, 0.2]", "[0.4, 0.2, 0.2, 0.2]  =>  [0.2, 0.4, 0.2, 0.2] (place 2)",
