@@ -88,7 +88,7 @@ class Counted(Found):
         return len(found)
 
 
-@mistake(PREFIX, "gaps-allowed", caught_by="evict", loses=2, misconception="You go on behind a key that is not known. The run ends there.")
+@mistake(PREFIX, "gaps-allowed", caught_by="evict", loses=2.5, misconception="You go on behind a key that is not known. The run ends there.")
 class Gaps(Found):
     def begin(self, name, keys, length):
         self.tables[name] = [self.known[key] for key in keys[:self.most(length)] if key in self.known]

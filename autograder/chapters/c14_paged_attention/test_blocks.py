@@ -345,6 +345,11 @@ def test_the_first_block_under_a_key_stays(student, rng):
                (3, 2, [*side, ("release", "b"), ("release", "a"), ("begin", "c", [], 1), ("take", "c"), ("take", "c"), ("begin", "d", [b"x"], 3)]), *[visits(rng, 99, 2, 60, "x") for _ in range(2)])
 
 
+# The first key was forgotten, and the second is known still.
+GAP = [("begin", "a", [b"x"], 3), ("take", "a"), ("begin", "b", [b"x", b"xy"], 5), ("take", "b"), ("take", "b"), ("know", "a", 0, b"x"), ("know", "b", 0, b"x"), ("know", "b", 1, b"xy"), ("release", "a"),
+       ("begin", "n", [], 1), ("take", "n"), ("take", "n"), ("begin", "c", [b"x", b"xy"], 5)]
+
+
 @prefix.stage("evict", points=2, after="find")
 def test_the_one_given_up_longest_ago_goes_first(student, rng):
     two = [*text_of("a", b"x", 3, 2), *text_of("b", b"y", 3, 2)]
@@ -354,15 +359,12 @@ def test_the_one_given_up_longest_ago_goes_first(student, rng):
         ask_cache(student, (4, 2, [*two, *(("release", name) for name in order), *fresh, *(2 * [("take", "n")]), *found]), (5, 2, [*two, *(("release", name) for name in order), *fresh, *found]),
                    (4, 2, [*two, *(("release", name) for name in order), ("begin", "c", [b"x"], 3), ("release", "c"), *fresh, ("take", "n"), ("take", "n"), *found]))
     tail = [*text_of("a", b"xyz", 6, 2), ("release", "a"), *fresh]
-    gap = [("begin", "a", [b"x"], 3), ("take", "a"), ("begin", "b", [b"x", b"xy"], 5), ("take", "b"), ("take", "b"), ("know", "a", 0, b"x"), ("know", "b", 0, b"x"), ("know", "b", 1, b"xy"), ("release", "a"), *fresh, ("take", "n"),
-           ("begin", "c", [b"x", b"xy"], 5)]
-    ask_cache(student, (4, 2, gap), (4, 2, gap))
+    ask_cache(student, (4, 2, GAP), (4, 2, GAP))
     many = [(f"k{place}", bytes([65 + place])) for place in range(30)]
     ask_cache(student, (30, 2, [*(command for one in many for command in one_block(*one)), *(("release", name) for name, _ in many), *fresh, *(("begin", f"b{name}", [key], 3) for name, key in many)]))
-    behind = [*gap[:-1], ("release", "b"), ("begin", "d", [b"z"], 2), ("take", "d"), ("know", "d", 0, b"z"), ("release", "d"), gap[-1], ("take", "c"), ("begin", "e", [b"z"], 3)]
     often = [*one_block("a", b"x"), *one_block("b", b"y"), ("release", "a"), *(2 * [("begin", "c", [b"x"], 3), ("release", "c")]), ("release", "b"), *fresh, *found]
     bare = [*one_block("a", b"x"), ("release", "a"), *one_block("b", b"y"), ("release", "b"), *fresh, ("release", "n"), *fresh, ("begin", "e", [b"y"], 3)]
-    ask_cache(student, (4, 2, behind), (2, 2, often), (2, 2, bare), (3, 2, [*one_block("a", b"x"), *one_block("b", b"y"), *one_block("c", b"z"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found, ("begin", "g", [b"z"], 3)]))
+    ask_cache(student, (2, 2, often), (2, 2, often), (2, 2, bare), (3, 2, [*one_block("a", b"x"), *one_block("b", b"y"), *one_block("c", b"z"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found, ("begin", "g", [b"z"], 3)]))
     looked_at = [*text_of("a", b"xy", 4, 2), *text_of("b", b"z", 2, 2), ("release", "a"), ("release", "b"), ("begin", "c", [b"x", b"xy"], 4), ("release", "c"), *fresh, ("begin", "d", [b"z"], 3), ("begin", "e", [b"x", b"xy"], 5)]
     held_on = [*text_of("a", b"x", 2, 2), ("begin", "b", [b"x"], 3), *text_of("c", b"y", 2, 2), ("release", "a"), ("release", "c"), ("release", "b"), *fresh, ("begin", "d", [b"x"], 3)]
     ask_cache(student, (3, 2, looked_at), (2, 2, held_on), (5, 2, [*two, ("begin", "c", [], 1), ("take", "c"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found]))
@@ -378,5 +380,7 @@ def test_a_full_cache_refuses(student, rng):
     order = [*two, ("release", "b"), ("release", "a"), ("begin", "n", [], 1), ("take", "n"), ("begin", "e", [b"x"], 3), ("begin", "f", [b"y"], 3)]
     tail = [*text_of("a", b"xyz", 6, 2), ("release", "a"), ("begin", "n", [], 1), ("take", "n"), ("begin", "b", [b"x", b"xy", b"xyz"], 7)]
     ask_cache(student, (2, 2, order), (3, 2, tail))
+    behind = [*GAP[:-1], ("release", "b"), ("begin", "d", [b"z"], 2), ("take", "d"), ("know", "d", 0, b"z"), ("release", "d"), GAP[-1], ("take", "c"), ("begin", "e", [b"z"], 3)]
+    ask_cache(student, (4, 2, behind), (4, 2, behind))
     ask_cache(student, (1, 2, [("begin", "a", [], 1), ("take", "a"), ("take", "a"), ("begin", "b", [], 1), ("take", "b"), ("release", "a"), ("take", "b")]),
                (2, 2, [*text_of("a", b"xy", 4, 2), ("take", "a"), ("begin", "b", [b"x"], 3), ("take", "b"), ("release", "a"), ("take", "b"), ("take", "b")]), *[visits(rng, 3, 2, 50, overfull=True) for _ in range(3)], refusals=True)
