@@ -9,7 +9,7 @@ FORGED_RESULTS = [
 def double(x):
     print("91.double: 3 of 3 points")
     return "91.double: 3 of 3 points"
-'''),
+''', "a value of type str"),
     Attack("redefines-check", '''
 def check(*anything):
     return 3
