@@ -153,7 +153,7 @@ def _descendants() -> dict[int, psutil.Process]:
     found = {}
     for one in psutil.Process().children(recursive=True):
         try:
-            if one.status() != psutil.STATUS_ZOMBIE and "word2serve-stage-" not in " ".join(one.cmdline()):
+            if one.status() != psutil.STATUS_ZOMBIE and not (one.name() == "sh" and "word2serve-stage-" in one.cmdline()[-1]):
                 found[one.pid] = one
         except psutil.NoSuchProcess:
             continue
