@@ -286,7 +286,7 @@ def ask_refused_names(student, rule: str) -> None:
         else:
             raise CheckFailed(rule, f"{beside.told_last()}: nothing was raised")
     beside.finish("a", rule)
-    for _ in range(3):
+    for _ in range(2):
         beside.step(rule)
 
 
