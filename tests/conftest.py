@@ -53,7 +53,7 @@ def pytest_xdist_make_scheduler(config, log):
     class Folders(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            chapter = re.search(r"\b(\d\d)\.[a-z]", test)
+            chapter = re.search(r"\b(\d\d)\.[a-z]", test) or re.search(r"\[(\d\d)[-\]]", test)
             return file.rpartition("/")[0] if shares_fixtures(nodeid) else f"{file} {chapter[1]}" if chapter else file
 
     config.option.loadscopereorder = False
