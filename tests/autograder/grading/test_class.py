@@ -5,6 +5,7 @@ import json
 import os
 import pkgutil
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -85,6 +86,9 @@ def again(small, tmp_path):
     return tmp_path, run
 
 
+SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)      # who is judged again takes another time
+
+
 def state(folder):
     """What is derived from the verdicts: scores in the gradebook, points in nbgrader's notebooks, pages and tables."""
     with open_gradebook(course_config(folder / "course")) as gradebook:
@@ -94,7 +98,7 @@ def state(folder):
     notebooks = {path.parents[1].name: [output["data"]["text/plain"] for cell in json.loads(path.read_text())["cells"]
                                         for output in cell.get("outputs", []) if output["output_type"] == "execute_result"]
                  for path in (folder / "course" / "autograded").glob(f"*/{STAND_IN}/*.ipynb")}
-    pages = {path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+    pages = {path.relative_to(folder): hashlib.sha256(SPENT.sub(b"", path.read_bytes())).hexdigest()
              for path in [*(folder / "course" / "feedback").rglob("*.html"), *(folder / "report").iterdir()]}
     return scores, notebooks, pages
 
