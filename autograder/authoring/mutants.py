@@ -14,7 +14,7 @@ import importlib
 import linecache
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
 from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
+from autograder.checks.stages import run_one
+from autograder.checks.withholding import in_exercise
 from autograder.errors import CourseError
 
 SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds
@@ -129,12 +131,22 @@ def _judge(exercise: Exercise, mutant: Mutant) -> str:
     for secret in SECRETS:
         def rng(stage: str, secret: bytes = secret) -> object:
             return rng_for(exercise.id, stage, "mutant" if secret else "", secret=secret)
-        result = run_exercise(exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None, mistakes=[])
-        failed = next((stage.name for stage in result.stages if stage.earned < stage.points), "")
+        failed = _first_failure(exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None)
         if not failed:
             return ""
         first = first or failed
     return first
+
+
+def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str], object] | None) -> str:
+    """The first stage that loses points. What stands behind it is not run: kernels take seconds."""
+    student.withheld = in_exercise(exercise)
+    for stage in exercise.stages:
+        run = run_one(exercise, stage, student, (rng or (lambda name: rng_for(exercise.id, name)))(stage.name))
+        if run.result.status != "passed" or run.slips:
+            return stage.name
+    result = run_exercise(exercise, student, rng, mistakes=[])        # slips that show only when all is asked once more
+    return next((stage.name for stage in result.stages if stage.earned < stage.points), "")
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:
