@@ -59,15 +59,15 @@ writes("place-for-offset", "one token", 6, "You take the slot's offset over the 
 writes("minus-one-to-place-0", "padding", 2, "You write a token with slot -1 to place 0. It is written nowhere.", padding=1)
 writes("minus-one-to-the-last", "padding", 2.5, "You write a token with slot -1 to the last place, as an index of Python's would. It is written nowhere.", padding=2)
 writes("first-head-only", "heads", 3, "You write the first head only.", mask=2)
-writes("caches-side-by-side", "strides", 1.5, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(
+writes("caches-side-by-side", "strides", 1, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(
     zip(("kb", "ks", "kh", "vb", "vs", "vh"), 2 * (k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3], k_cache.shape[2] * k_cache.shape[3], k_cache.shape[3]))))
-writes("one-stride-for-both", "strides", 1.5, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])))
+writes("one-stride-for-both", "strides", 1, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])))
 writes("tokens-side-by-side", "strides", 1.5, "You take `k` and `v` for one piece of memory each. Ask them for their strides.", strides=lambda k, v, k_cache, v_cache: dict(
     zip(("k_token", "k_head", "v_token", "v_head"), 2 * (k.shape[1] * k.shape[2], k.shape[2]))))
 writes("read-twice", "once", 0.5, "You read the keys twice.", again=True)
 
 
-@mistake(WRITE, "into-a-copy", caught_by="strides", loses=1.5, misconception="You write into a copy of the cache where it does not lie in one piece.")
+@mistake(WRITE, "into-a-copy", caught_by="strides", loses=1, misconception="You write into a copy of the cache where it does not lie in one piece.")
 def _(k, v, k_cache, v_cache, slots):
     _put(k, v, k_cache.contiguous(), v_cache.contiguous(), slots)
 
