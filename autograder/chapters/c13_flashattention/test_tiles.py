@@ -254,7 +254,7 @@ def test_no_table_of_scores(student, rng):
     came = in_little(student, (q.repeat(1, 512, 1), k, v, 128, 128, False), rule)
     expect(came[0], "Your output").close(torch.cat([attended(q, k, v, False)[0]] * 512, 1), **CLOSE, cause=rule)
     q, k, v = qkv(rng, 2, 1024, 1024, 2)
-    came = in_little(student, (q, k, v, 256, 128, True), f"There are two heads here, and it is causal. {rule} A mask of all queries by all keys is a table too.")
+    came = in_little(student, (q, k, v, 128, 64, True), f"There are two heads here, and it is causal. {rule} A mask of all queries by all keys is a table too.")
     expect(came[0][:, -50:], "The last rows of your output").close(attended(q[:, -50:], k, v, True)[0], **CLOSE, cause=rule)
 
 
@@ -329,7 +329,7 @@ def test_tiles_add_up(student, rng):
         ask_backward(student, (*one[:3], *rest, one[3]), "dQ dK dV", "The gradients depend on all tensors.")
     cases = graded(rng, 2, 8, 4096, 2, 128, 128), graded(rng, 1, 8, 128, 4, 128, 128)
     try:
-        with student.capped(3 * MIB // 2):
+        with student.capped(2 * MIB):
             ask_backward(student, cases[0], "dQ dK dV", rule, times=16)
             ask_backward(student, (*cases[1][:6], cases[1][6] / 16), "dQ dK dV", rule, times=512)
     except StudentError as error:
