@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.checks import arguments
@@ -52,6 +52,7 @@ def tensor(dtype="F32", shape=(2,), begin=0, end=8):
     return {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])      # of drawing, when other tests take the processor
 @given(values)
 def test_plain_values_keep_their_types_and_values(value):
     assert same(there_and_back(value), value)
