@@ -39,6 +39,18 @@ class Assignment:
             cell.source = for_student(cell.source, self.exercises, student, secret)
         return notebook
 
+    def pristine_with(self, faults: dict[str, str]):
+        """The same by the names of the faults, by exercise, for whoever judges without the secret."""
+        if not faults:
+            return self.pristine
+        notebook = copy.deepcopy(self.pristine)
+        for id, name in faults.items():
+            kind = self.exercises[id].faults
+            public, drawn = (kind.cell(id, fault) for fault in (kind.draw(id), kind.by_name[name]))
+            for cell in notebook.cells:
+                cell.source = cell.source.replace(public, drawn)
+        return notebook
+
     @property
     def exercises(self) -> dict:
         """Exercises by id, in the notebook's order, manual ones included."""

@@ -1,4 +1,4 @@
-"""Grade many submissions on this machine: `jobs` worker processes, each with one submission at a time.
+"""Grade many submissions: by worker processes of this machine, each with one submission at a time, or by another crew.
 
 No single submission can stop the batch: an exception over one is its own trouble (guard.py); a worker that dies, grows
 too large or is silent for longer than a submission may take is replaced, and its submission is tried once more in a
@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Protocol
 
 from autograder.errors import MachineError
 from autograder.grading.assignment import Assignment, course_secret, load_assignment
@@ -56,17 +57,37 @@ class Batch:
     seconds: float = 0.0
 
 
+class Crew(Protocol):
+    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster)."""
+
+    def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
+        """Get ready for `count` submissions."""
+
+    def busy(self) -> bool:
+        """Whether anything that was handed out is still to come back."""
+
+    def hand_out(self, todo: deque[Submission]) -> None:
+        """Take from the left of `todo` for whoever is idle."""
+
+    def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
+        """Wait for some news; what came back, with None for a submission over which a worker died."""
+
+    def close(self) -> None:
+        """Let go of everybody, whatever they are at."""
+
+
 def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1,
               regrade: bool = False, backend: object = None,
-              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None) -> Batch:
+              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None,
+              crew: Crew | None = None) -> Batch:
     """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
 
-    backend: a sandbox backend, the same for all; default the strongest one here. Raises CourseError if there is none,
-    and MachineError when this machine cannot go on; what was graded by then is kept.
+    backend: a sandbox backend, the same for all; default the strongest one here. crew: who judges, in the place of `jobs`
+    processes here. Raises CourseError if there is no backend, and MachineError when this machine, or the crew, cannot go
+    on; what was graded by then is kept.
     """
-    from autograder.sandbox import choose_backend
-
-    started, batch, backend = time.monotonic(), Batch(), backend or choose_backend()
+    started, batch = time.monotonic(), Batch()
+    crew = crew or Here(jobs, backend)
     guard = guard or Guard(course_root)
     course_secret(course_root)
     todo: deque[Submission] = deque()
@@ -80,40 +101,74 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
             batch.kept += 1
         else:
             todo.append(submission)
-    if todo:
-        assignment.load()
-        with sandboxes(assignment, backend) as pool:
-            pool.prepare()      # the files inside are made once, before the workers are forked
-    workers: list[Worker] = []
-    for _ in range(min(jobs, len(todo))):
-        workers.append(_hire(assignment, course_root, backend, workers))
     failures: dict[str, int] = {}
     try:
-        while todo or any(worker.submission for worker in workers):
-            _hand_out(workers, todo)
-            for worker in _ready(workers):
-                verdict = _answer(worker)
+        if todo:
+            crew.begin(assignment, course_root, len(todo))
+        while todo or crew.busy():
+            crew.hand_out(todo)
+            for submission, verdict in crew.answers():
                 if verdict is None:
-                    lost = worker.submission
-                    _dismiss(worker)
-                    workers.remove(worker)
-                    workers.append(_hire(assignment, course_root, backend, workers))
-                    failures[lost.student] = failures.get(lost.student, 0) + 1
-                    if failures[lost.student] < 2:
-                        todo.appendleft(lost)
+                    failures[submission.student] = failures.get(submission.student, 0) + 1
+                    if failures[submission.student] < 2:
+                        todo.appendleft(submission)
                         continue
-                    verdict = undecided(lost, assignment, DIED)
-                worker.submission = None
+                    verdict = undecided(submission, assignment, DIED)
                 save_verdict(course_root, verdict)
                 batch.verdicts[verdict.student] = verdict
-                _hand_out(workers, todo)        # before the caller does anything slow with the verdict
+                crew.hand_out(todo)         # before the caller does anything slow with the verdict
                 if progress:
                     progress(len(batch.verdicts), len(submissions), verdict)
     finally:
-        for worker in workers:
-            _dismiss(worker)
+        crew.close()
     batch.seconds = time.monotonic() - started
     return batch
+
+
+class Here:
+    """Worker processes of this machine. Raises CourseError where nothing can isolate student code."""
+
+    def __init__(self, jobs: int, backend: object = None):
+        from autograder.sandbox import choose_backend
+
+        self._jobs, self._backend = jobs, backend or choose_backend()
+        self._workers: list[Worker] = []
+
+    def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
+        """See Crew."""
+        assignment.load()
+        with sandboxes(assignment, self._backend) as pool:
+            pool.prepare()      # the files inside are made once, before the workers are forked
+        self._assignment, self._root = assignment, course_root
+        for _ in range(min(self._jobs, count)):
+            self._hire()
+
+    def busy(self) -> bool:
+        """See Crew."""
+        return any(worker.submission for worker in self._workers)
+
+    def hand_out(self, todo: deque[Submission]) -> None:
+        """See Crew."""
+        _hand_out(self._workers, todo)
+
+    def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
+        """See Crew. Who died is replaced."""
+        for worker in _ready(self._workers):
+            submission, verdict = worker.submission, _answer(worker)
+            if verdict is None:
+                _dismiss(worker)
+                self._workers.remove(worker)
+                self._hire()
+            worker.submission = None
+            yield submission, verdict
+
+    def close(self) -> None:
+        """See Crew."""
+        for worker in self._workers:
+            _dismiss(worker)
+
+    def _hire(self) -> None:
+        self._workers.append(_hire(self._assignment, self._root, self._backend, self._workers))
 
 
 def still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -> bool:

@@ -11,10 +11,11 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from autograder.grading.assignment import Assignment, seed_id
+from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
 from autograder.grading.names import shown
 from autograder.grading.reading import Reading, read_work
+from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
 
 SCHEMA = 2
@@ -91,30 +92,38 @@ class Verdict:
         return not any(one["exercise"] is None for one in self.human)
 
 
-def grade_submission(submission: Submission, assignment: Assignment, secret: bytes, pool: object = None) -> Verdict:
+def grade_submission(submission: Submission, assignment: Assignment, secret: bytes | Seeds, pool: object = None) -> Verdict:
     """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
 
-    pool: see `sandboxes`; default one of its own with the strongest backend. Raises CourseError when there is none.
+    secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one of its own with the
+    strongest backend. Raises CourseError when there is none.
     """
     started, pool = time.monotonic(), pool or sandboxes(assignment)
-    work = read_work(submission, assignment.pristine_of(submission.student, secret), assignment.functions,
-                     [f"setup-{id.split('.', 1)[1]}" for id, one in assignment.exercises.items() if one.faults])
+    seeds = secret if isinstance(secret, Seeds) else Seeds.drawn(assignment, submission.student, secret)
+    work = read_work(submission, assignment.pristine_with(seeds.faults), assignment.functions,
+                     [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults])
+    verdict = unjudged(submission, assignment, work)
+    if not work.problem:
+        verdict.tier = pool.backend.name
+        verdict.seed_ids = dict(seeds.ids)
+        budget = BUDGET_SECONDS
+        for verdict.tries in (1, 2):
+            budget -= _judge(verdict, work, assignment, seeds, pool, budget)
+            if budget <= 0 or not any(_faulty(result) for result in verdict.results):
+                break
+        _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work))
+    verdict.seconds = round(time.monotonic() - started, 2)
+    return verdict
+
+
+def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
+    """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
                       ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, borrowed=work.borrowed,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
                       lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
     if work.problem:
         verdict.human = [{"exercise": None, "reason": f"The submission could not be graded: {work.problem}."}]
-    else:
-        verdict.tier = pool.backend.name
-        verdict.seed_ids = {one: seed_id(secret, submission.student, one) for one in assignment.exercises}
-        budget = BUDGET_SECONDS
-        for verdict.tries in (1, 2):
-            budget -= _judge(verdict, work, assignment, secret, pool, budget)
-            if budget <= 0 or not any(_faulty(result) for result in verdict.results):
-                break
-        _ask_humans(verdict, work, _of_somebody_else(assignment, verdict.student, secret, work))
-    verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
 
@@ -138,12 +147,12 @@ def sandboxes(assignment: Assignment, backend: object = None):
     return Pool(in_chapter(checked), limits, backend, ahead=0, extra=earlier_chapters(assignment.number))
 
 
-def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: bytes, pool: object, budget: float) -> float:
+def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds, pool: object, budget: float) -> float:
     """Run every exercise with checks on the student's cells, and put the results into the verdict.
 
     Returns the seconds that it took from the moment when the cells had run; at `budget` it stops.
     """
-    from autograder.checks.protocol import rng_for, run_exercise
+    from autograder.checks.protocol import run_exercise
     from autograder.grading.patience import Patient
     from autograder.sandbox import Cell
 
@@ -159,13 +168,12 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, secret: byte
                                    for error in student.cell_errors][:20]
             broken = any(error.kind == "fault" for error in student.cell_errors)
             # With the visible seed first, before any hidden input is inside: only what is said here is told.
-            faults = {one.id: one.faults.draw(one.id, verdict.student, secret).name for one in checked if one.faults}
-            shown = [run_exercise(one, patient, mistakes=[], fault=faults.get(one.id, ""))
+            shown = [run_exercise(one, patient, mistakes=[], fault=seeds.faults.get(one.id, ""))
                      for one in checked if time.monotonic() < deadline]
             for place, one in enumerate(checked):
                 results.append(_fault_of(one, "BudgetSpent") if time.monotonic() >= deadline else run_exercise(
-                    one, patient, lambda stage, one=one: rng_for(one.id, stage, verdict.student, secret=secret),
-                    shown=shown[place], fault=faults.get(one.id, "")).to_json())
+                    one, patient, lambda stage, one=one: seeds.rng(one.id, stage),
+                    shown=shown[place], fault=seeds.faults.get(one.id, "")).to_json())
         if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
             results = [result if result["earned"] >= result["points"] else _fault_of(one, "a cell failed in a library")
                        for one, result in zip(checked, results, strict=True)]
@@ -186,10 +194,11 @@ def _faulty(result: dict) -> bool:
     return any(stage["status"] == "fault" for stage in result["stages"])
 
 
-def _of_somebody_else(assignment: Assignment, student: str, secret: bytes, work: Reading) -> list[str]:
+def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> list[str]:
     """The exercises whose fault, in the notebook that came back, is another than the one that was drawn for this student."""
-    return [id for id, one in assignment.exercises.items() if one.faults and one.faults.others_cell(
-        id, one.faults.draw(id, student, secret), work.handed_out.get(f"setup-{id.split('.', 1)[1]}", ""))]
+    kinds = {id: assignment.exercises[id].faults for id in seeds.faults}
+    return [id for id, name in seeds.faults.items() if kinds[id].others_cell(
+        id, kinds[id].by_name[name], work.handed_out.get(f"setup-{id.split('.', 1)[1]}", ""))]
 
 
 def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str]) -> None:
