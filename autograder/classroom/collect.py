@@ -10,13 +10,12 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import assignments
 from autograder.classroom.gradebook import copy_note, hash_of, keep_copy
+from autograder.classroom.hand_ins import NOTED, remember
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import tells_case_apart, write_whole
 from autograder.grading.guard import Guard
 from autograder.grading.submissions import Found, Submission, find_submissions
-
-NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
 
 
 @dataclass
@@ -51,6 +50,10 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
     for one in found.submissions:
         target = course_root / "submitted" / one.student / assignment.name / f"{assignment.name}.ipynb"
         before = hash_of(target)
+        noted = notes.get(one.student)
+        earlier = Submission(one.student, target, **noted | {"notes": tuple(noted["notes"])}) if noted and _is_copy(
+            course_root, assignment, one.student, target) else None
+        guard.run(one.student, "keeping what was handed in before", lambda: remember(course_root, assignment, one, earlier))     # noqa: B023
         taken = guard.run(one.student, "copying what was handed in", lambda: keep_copy(course_root, one, assignment))  # noqa: B023
         if not taken:
             made.problems[one.student] = guard.troubles.get(one.student, (
@@ -96,7 +99,7 @@ def _folder(one: Submission, submitted: Path) -> str:
 
 def _is_copy(course_root: Path, assignment: Assignment, student: str, path: Path) -> bool:
     note = copy_note(course_root, assignment.name, student)
-    return note.exists() and note.read_text(encoding="utf-8") == hash_of(path)
+    return path.is_file() and note.exists() and note.read_text(encoding="utf-8") == hash_of(path)
 
 
 def _notes_path(course_root: Path, assignment: Assignment) -> Path:

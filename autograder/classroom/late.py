@@ -13,6 +13,7 @@ place for it, and goes into the gradebook with the hand-in.
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -21,6 +22,7 @@ from dateutil.parser import ParserError, parse
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import parse_utc
 from traitlets import Float
 from traitlets.config import Config
 
@@ -135,6 +137,24 @@ def settle(gradebook: Gradebook, config: Config, assignment: str, course_root: P
             if off != notebook.late_submission_penalty:
                 notebook.late_submission_penalty = off
     gradebook.db.commit()
+
+
+def taken_off(gradebook: Gradebook, config: Config, assignment: str, course_root: Path) -> Callable[[str, str | None, float], float]:
+    """A function from student, time of a hand-in and points to what the plugin takes off for it, with the dates as they are now.
+
+    It asks for a hand-in that need not be the one in the gradebook. Nothing is taken off where there is no time or no due date.
+    """
+    found = dates(gradebook, assignment, course_root)
+    step = AssignLatePenalties(config=config)
+    step.init_plugin()
+
+    def off(student: str, timestamp: str | None, points: float) -> float:
+        if found.due is None or not timestamp:
+            return 0.0
+        more = found.extensions.get(student) or found.waiting.get(student) or timedelta()
+        late = (parse_utc(timestamp) - found.due - more).total_seconds()
+        return min(points, max(0.0, step.plugin_inst.late_submission_penalty(student, points, late) or 0.0)) if late > 0 else 0.0
+    return off
 
 
 def _grant(gradebook: Gradebook, assignment: str, student: str, more: timedelta) -> bool:

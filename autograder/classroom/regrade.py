@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.classroom import hand_ins
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.grades import HandGrades, exercise_points, total_points
 from autograder.classroom.whole_class import Summary, class_rows, from_copy, grade_class, journal
@@ -73,8 +74,11 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
         raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
     older = {student: one for student, one in journal(course_root, assignment).items() if one.checks != assignment.checks_hash}
     copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
-    again = grade_all(list(copies.values()), assignment, _stage(course_root), jobs, backend=backend, progress=progress).verdicts
-    rows = class_rows(course_root, assignment, course_config(course_root), Guard(course_root)) if again else []
+    stage, config = _stage(course_root), course_config(course_root)
+    todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(
+        several, assignment, where, jobs, backend=backend), stage)
+    again = grade_all(todo, assignment, stage, jobs, backend=backend, progress=progress).verdicts
+    rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
                 cannot={one.label: NO_COPY for student, one in older.items() if student not in copies})
     for record, graded in rows:
@@ -103,6 +107,7 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
     course_root = course_root.resolve()
     for verdict in made.verdicts:
         save_verdict(course_root, verdict)
+    hand_ins.adopt(course_root, course_root / STAGE, made.assignment)
     summary = grade_class(None, made.assignment, course_root, report, regrade=True, backend=backend)
     with writing(course_root / STAGE):
         shutil.rmtree(course_root / STAGE, ignore_errors=True)

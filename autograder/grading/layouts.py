@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.grading.moments import moment
+
 MOODLE = re.compile(r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_(?P<plugin>[a-z]{1,40})(?:_(?P<file>.*))?",
                     re.DOTALL)
 CANVAS = re.compile(r"(?P<name>anon_[A-Za-z0-9]{1,20}|[^_]{1,200}?)(?P<late>_LATE)?_(?P<id>\d{1,12})_\d{1,12}_(?P<file>.+)",
@@ -52,7 +54,8 @@ class Hand:
     """What one student handed in: files by their path below the student, and who that is, as the platform says.
 
     entry: the name of the entry of what was handed over. id: the platform's number, "" where there is none. zipped:
-    the files are one zip that is named for the student.
+    the files are one zip that is named for the student. moment, when: a key for the order of several hand-ins of this
+    student, and the time of this one, where a folder's name says so; see again.py.
     """
 
     student: str
@@ -60,6 +63,8 @@ class Hand:
     id: str = ""
     late: bool = False
     zipped: bool = False
+    moment: tuple = ()
+    when: str | None = None
     files: list[tuple[tuple[str, ...], Item]] = field(default_factory=list)
 
 
@@ -117,6 +122,7 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
     else:
         inner = any(parts[0] == assignment for parts, _ in below)
         flat = any(len(parts) == 1 and parts[0].lower().endswith(".ipynb") for parts, _ in below)
+        flat = flat or any(len(parts) == 2 and moment(parts[0]) and parts[1].lower().endswith(".ipynb") for parts, _ in below)
         wraps = any(_is_download(parts[0]) or assignment in parts[1:-1] for parts, _ in below)
         if inner or flat and not wraps:     # all else in it is this student's too: there may be a second notebook
             yield Hand(entry, entry, files=[(parts[1:] or parts if parts[0] == assignment else parts, item)

@@ -6,7 +6,6 @@ two notebooks of one student, one student twice, a link in the place of a file.
 """
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,17 +13,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.errors import CourseError
+from autograder.grading.again import COPY, hand_ins
 from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
 from autograder.grading.entries import entries
 from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
-from autograder.grading.layouts import Hand, Item, hands, is_quiet
+from autograder.grading.layouts import Hand, Item, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.names import safe_name, shown
 
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
-_COPY = re.compile(r"(-\d{1,3}|-Copy\d{1,3}|[ _]?\(\d{1,3}\))+$")     # what Canvas, Jupyter and browsers append
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class Submission:
     late: bool = False
     entry: str = ""
     of_class_zip: bool = False
+    earlier: tuple["Submission", ...] = ()
 
     def read(self) -> bytes:
         """The notebook's bytes, capped. Raises IntakeError when there is a problem. Call it within limits."""
@@ -99,7 +99,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     guard = guard or Guard()
     outside: dict[str, str] = {}
     items = list(entries(where, guard, assignment, outside))
-    found, left_out = hands(items, assignment, others) if items else ([], {})
+    found, left_out = hand_ins(items, assignment, others) if items else ([], {})
     left_out |= outside
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
     if not found:
@@ -107,12 +107,12 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
         raise CourseError(f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/{assignment}.ipynb, "
                           f"STUDENT.zip, or a download of Moodle or Canvas.{' There is ' + seen if seen else ''}")
     of_class_zip = where.is_file()
-    submissions = []
+    submissions: list[tuple[Submission, tuple]] = []
     for hand, student in _named(found, known or {}):
         one = guard.run(student, "looking into what was handed in", lambda hand=hand, student=student: _submission(
             hand, student, assignment, others, of_class_zip))
-        submissions.append(one or Submission(student, where, problem=guard.troubles[student].rstrip("."), name=hand.student,
-                                             lms_id=hand.id, entry=hand.entry))
+        submissions.append((one or Submission(student, where, problem=guard.troubles[student].rstrip("."), name=hand.student,
+                                              lms_id=hand.id, entry=hand.entry), hand.moment))
     submissions = sorted(_without_twins(submissions, case_matters), key=lambda one: one.student)
     return Found(submissions, left_out)
 
@@ -132,12 +132,19 @@ def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str
         yield hand, plain if not hand.id or alone or owner == hand.id else safe_name(f"{hand.student}_{hand.id}")
 
 
-def _without_twins(submissions: list[Submission], case_matters: bool) -> Iterator[Submission]:
-    """Two submissions of one student become one that needs a human: choosing for them would be guessing."""
-    by_student: dict[str, list[Submission]] = {}
-    for one in submissions:
-        by_student.setdefault(one.student if case_matters else one.student.casefold(), []).append(one)
-    for group in by_student.values():
+def _without_twins(submissions: list[tuple[Submission, tuple]], case_matters: bool) -> Iterator[Submission]:
+    """Several hand-ins of one student, in order, become the last with the earlier ones in it. Where no time and no count says
+    their order, they become one that needs a human: choosing for them would be guessing."""
+    by_student: dict[str, list[tuple[Submission, tuple]]] = {}
+    for one, when in submissions:
+        by_student.setdefault(one.student if case_matters else one.student.casefold(), []).append((one, when))
+    for several in by_student.values():
+        group = [one for one, _ in several]
+        moments = [when for _, when in several]
+        if len(group) > 1 and len({one.student for one in group}) == 1 and all(moments) and len(set(moments)) == len(moments):
+            *before, last = [one for one, _ in sorted(several, key=lambda pair: pair[1])]
+            yield replace(last, earlier=tuple(before))
+            continue
         names = ", ".join(sorted({shown(one.path.name) for one in group}))
         yield group[0] if len(group) == 1 else replace(
             group[0], problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts")
@@ -175,7 +182,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
             choice.take(parts, item)
     chosen, problem, notes = choice.result()
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
-                   problem=problem, notes=(*whole.notes, *notes), timestamp=_timestamp(stamps[0].path) if stamps else None)
+                   problem=problem, notes=(*whole.notes, *notes), timestamp=_timestamp(stamps[0].path) if stamps else hand.when)
 
 
 def _list_zip(item: Item, of_class_zip: bool) -> list:
@@ -208,7 +215,7 @@ class _Choice:
         if outside:
             self.outside.append("/".join(parts))
         elif ending.lower() == "ipynb":
-            other = _COPY.sub("", stem) in self.other_assignments or set(parts[:-1]) & set(self.other_assignments)
+            other = COPY.sub("", stem) in self.other_assignments or set(parts[:-1]) & set(self.other_assignments)
             self.elsewhere.append(name) if other else self.notebooks.append(item)
         elif item.problem:
             self.links.append(name)
@@ -234,7 +241,7 @@ class _Choice:
         (chosen,) = self.notebooks
         if chosen.problem:
             return None, chosen.problem, notes
-        if not _COPY.sub("", chosen.name.rpartition(".")[0]).endswith(self.assignment):
+        if not COPY.sub("", chosen.name.rpartition(".")[0]).endswith(self.assignment):
             notes.append(f"{_names([chosen.name])}: taken for {wanted}, the only notebook here")
         return chosen, "", notes
 

@@ -14,8 +14,11 @@ SUBMISSIONS, as the platform's download comes or as you lay it out:
   or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks of one student, and
   a notebook of something else, wait for you. Nothing that was handed in is changed, in nbgrader's submitted/ neither.
 
-A second run judges only what changed. A second hand-in of a student replaces the first, better or not, and the run
-prints what became of the points; points given by hand stay and are marked for another look.
+A second run judges only what changed. Several hand-ins of one student come by a second run, or in folders named for their
+time, around one student's notebook or around what the class had handed in by then: ada/01-static-embeddings/2026-03-01 10-00/,
+2026-03-01/ada.zip, "attempt 2". --hand-in says which counts: the last, or the best with late work reckoned in; the course
+root remembers it, and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand stay and
+are marked for another look.
 
 Due dates and extensions: `course due`, or formgrader. What is late then follows from timestamp.txt beside the notebook
 (nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times; Canvas's
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
     parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks; without "
                         "SUBMISSIONS only those, from the copies of earlier runs")
+    parser.add_argument("--hand-in", choices=("last", "best"), help="which of a student's hand-ins counts, from now on in this course root (default: last)")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
     parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
@@ -53,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 when everything was graded, 1 when some submission needs a person or an entry was not graded."""
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
+    from autograder.classroom.hand_ins import set_rule
     from autograder.classroom.whole_class import grade_class, places
     from autograder.errors import CourseError
     from autograder.grading.schedule import show_progress
@@ -63,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     progress = None if args.json else show_progress
     course_root, report = places(args.course_root, args.report, args.sample)
+    if args.hand_in:
+        set_rule(course_root, args.hand_in)
     if args.sample:
         summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, progress)
     else:

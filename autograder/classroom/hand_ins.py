@@ -1,0 +1,192 @@
+"""Which of a student's hand-ins counts: the last one, or the best one, as the course says.
+
+Every hand-in that grading or `course collect` has met of a student who has several is kept, with its number in the order of
+arrival, its time and what the platform said, in `hand-ins/NUMBER/`. Under "last", the default, the newest by its time, or the last to arrive
+where there are no times, is judged and counts. Under "best" all are judged, each in a journal beside its copy, and the one with most points from the checks counts,
+what is taken off for late work reckoned in; of equal ones the later. A hand-in that could not be read never comes before one
+that could. The record of the class says which one counts (Verdict.hand_ins); the records of the others stay in their journals.
+
+Points given by hand belong to no hand-in: they are not compared, and stay where they are.
+"""
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from nbgrader.utils import parse_utc
+from traitlets.config import Config
+
+from autograder.classroom.gradebook import hash_of, open_gradebook
+from autograder.classroom.late import taken_off
+from autograder.errors import CourseError
+from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
+from autograder.grading.files import write_whole, writing
+from autograder.grading.intake import IntakeError, fingerprint
+from autograder.grading.limited import in_limits
+from autograder.grading.reading import copy_notebook, placeholder
+from autograder.grading.submissions import Submission
+from autograder.grading.verdict import Verdict, load_verdict, save_verdict
+
+RULES = ("last", "best")
+STORE = "hand-ins"
+RULE_FILE = "rule.json"
+NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
+Judge = Callable[[list[Submission], Path], object]
+
+
+def rule(course_root: Path) -> str:
+    """What the course counts. Raises CourseError for a file that says neither."""
+    path = course_root / STORE / RULE_FILE
+    if not path.exists():
+        return RULES[0]
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))["counts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        said = None
+    if said not in RULES:
+        raise CourseError(f"{path} does not say which hand-in counts: run `course grade --hand-in last` or `--hand-in best`")
+    return said
+
+
+def set_rule(course_root: Path, counts: str) -> None:
+    """Keep for this course root what counts, a word of RULES."""
+    if counts != rule(course_root):
+        write_whole(course_root / STORE / RULE_FILE, json.dumps({"counts": counts}))
+
+
+def kept(course_root: Path, assignment: Assignment, student: str) -> dict[int, Submission]:
+    """The hand-ins of one student that are kept, by number."""
+    found = {}
+    for path in course_root.glob(f"{STORE}/*/notebooks/{assignment.name}/"):
+        number, note = path.parents[1].name, path / f"{student}.json"
+        if number.isdecimal() and note.is_file():
+            noted = json.loads(note.read_text(encoding="utf-8"))
+            found[int(number)] = Submission(student, path / f"{student}.ipynb", **noted | {"notes": tuple(noted["notes"])})
+    return dict(sorted(found.items()))
+
+
+def students(course_root: Path, assignment: Assignment) -> list[str]:
+    """Who has hand-ins that are kept."""
+    return sorted({path.name.removesuffix(".json") for path in course_root.glob(f"{STORE}/*/notebooks/{assignment.name}/*.json")})
+
+
+def remember(course_root: Path, assignment: Assignment, now: Submission, before: Submission | None = None) -> None:
+    """Keep a hand-in if it is one of several: others came with it, were kept earlier, or `before`, which is not the same, was graded."""
+    known = kept(course_root, assignment, now.student)
+    if before and not known and not now.earlier and _hash(now) == hash_of(before.path):
+        return
+    new = [*([before] if before and not known else []), *now.earlier, now]
+    if len(new) > 1 or known:
+        for one in new:
+            _keep(course_root, assignment, one)
+
+
+def _keep(course_root: Path, assignment: Assignment, one: Submission) -> None:
+    """Put a copy into the store unless the same notebook is there with the same time, or one of the two has none."""
+    known = kept(course_root, assignment, one.student)
+    number = max(known, default=0) + 1
+    folder = course_root / STORE / str(number) / "notebooks" / assignment.name
+    fresh = replace(one, path=folder / f"{one.student}.ipynb")
+    sha256 = copy_notebook(one, fresh.path)
+    for other in known.values():
+        if hash_of(other.path) == sha256 and (other.timestamp == one.timestamp or not (other.timestamp and one.timestamp)):
+            with writing(fresh.path):
+                fresh.path.unlink()
+            return
+    # Its note makes it a hand-in: a copy without one, after a kill, is written over.
+    write_whole(folder / f"{one.student}.json", json.dumps({name: getattr(one, name) for name in NOTED}, indent=1, ensure_ascii=False))
+
+
+def _hash(one: Submission) -> str:
+    """The hash that a copy of it will have."""
+    try:
+        return in_limits(lambda: fingerprint(one.read()))
+    except IntakeError as error:
+        return fingerprint(placeholder(str(error)))
+
+
+def counted(submissions: list[Submission], assignment: Assignment, course_root: Path, config: Config, judge: Judge,
+            journals: Path | None = None) -> list[Submission]:
+    """The submissions, with the one that counts in the place of each that is one of several.
+
+    judge: grades submissions into the journal of a folder. journals: the course root whose records are written; default this one.
+    """
+    journals = journals or course_root
+    several = {one.student: found for one in submissions if len(found := kept(course_root, assignment, one.student)) > 1}
+    if rule(course_root) == "last":
+        return [_newest(several[one.student]) if one.student in several else one for one in submissions]
+    for number in sorted({number for found in several.values() for number in found}):
+        folder = _journal(journals, number)
+        judge([found[number] for found in several.values() if number in found], folder)
+    chosen = {verdict.student: number for number, verdict in _choices(several, assignment, course_root, config, journals)}
+    return [several[one.student][chosen[one.student]] if one.student in chosen else one for one in submissions]
+
+
+def _newest(found: dict[int, Submission]) -> Submission:
+    """By their times, if all have one; else the one that arrived last."""
+    timed = all(one.timestamp for one in found.values())
+    return found[max(found, key=lambda number: (parse_utc(found[number].timestamp) if timed else 0, number))]
+
+
+def settle(course_root: Path, assignment: Assignment, config: Config) -> list[Verdict]:
+    """Bring the records of who handed in several times up to date, after a grading or a change of dates; returns those that changed."""
+    several = {student: found for student in students(course_root, assignment) if len(found := kept(course_root, assignment, student)) > 1}
+    if rule(course_root) == "best":
+        before = {student: load_verdict(course_root, assignment.name, student) for student in several}
+        return [verdict for _, verdict in _choices(several, assignment, course_root, config, course_root) if before[verdict.student] != verdict]
+    changed = []
+    for student, found in several.items():
+        verdict = load_verdict(course_root, assignment.name, student)
+        rows = [{"number": number, "timestamp": one.timestamp, "counts": False} for number, one in found.items()]
+        same = [place for place, one in enumerate(found.values()) if verdict and hash_of(one.path) == verdict.submission]
+        if same:
+            rows[same[-1]]["counts"] = True
+        if verdict and same and verdict.hand_ins != rows:
+            changed.append(replace(verdict, hand_ins=rows))
+            save_verdict(course_root, changed[-1])
+    return changed
+
+
+def _choices(several: dict[str, dict[int, Submission]], assignment: Assignment, course_root: Path, config: Config,
+             journals: Path) -> list[tuple[int, Verdict]]:
+    """The number and the verdict of what counts, by student, saved as the student's record where it is another."""
+    made = []
+    with open_gradebook(config) as gradebook:
+        off = taken_off(gradebook, config, assignment.name, course_root)
+        for student, found in several.items():
+            judged = {number: verdict for number in found if (verdict := load_verdict(_journal(journals, number), assignment.name, student))}
+            if len(judged) < len(found):
+                continue        # one of them is not judged yet: the record stays as it is
+            rows = [_row(number, verdict, off) for number, verdict in judged.items()]
+            best = max(rows, key=lambda row: (row["earned"] is not None, (row["earned"] or 0) - row["taken_off"], row["number"]))
+            best["counts"] = True
+            verdict = replace(judged[best["number"]], hand_ins=rows)
+            if load_verdict(journals, assignment.name, student) != verdict:
+                save_verdict(journals, verdict)
+            made.append((best["number"], verdict))
+    return made
+
+
+def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], float]) -> dict:
+    """What the record says of one hand-in: points by the checks (None: not read), what lateness takes off, what is undecided."""
+    earned = sum(result["earned"] for result in verdict.results if not verdict.waits(result["exercise"])) if verdict.readable else None
+    return {"number": number, "timestamp": verdict.timestamp, "earned": earned, "counts": False,
+            "taken_off": off(verdict.student, verdict.timestamp, earned) if earned else 0.0,
+            "waits": [one["reason"] for one in verdict.human]}
+
+
+def _journal(root: Path, number: int) -> Path:
+    """The folder of the nth hand-ins, which has the records of their verdicts and the class's secret, as a link."""
+    folder = root / STORE / str(number)
+    course_secret(root)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / SECRET_FILE).is_symlink():
+            (folder / SECRET_FILE).symlink_to((root / SECRET_FILE).resolve())
+    return folder
+
+
+def adopt(course_root: Path, stage: Path, assignment: str) -> None:
+    """Make the verdicts on hand-ins that a regrade reached in `stage` those of the class."""
+    for path in stage.glob(f"{STORE}/*/verdicts/{assignment}/*.json"):
+        write_whole(course_root / path.relative_to(stage), path.read_bytes())
