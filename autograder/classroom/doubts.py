@@ -61,7 +61,8 @@ def cost(verdicts: list[Verdict]) -> dict:
     """Seconds of wall clock a submission (median, the slowest, sum), and where a limit ended a call.
 
     slowest: at most five (verdict, seconds). stopped: rows of exercise, behaviour, and how many were ended by the limit on
-    time, by the one on memory, or otherwise killed. A record holds no figure for memory, only whether the limit was met.
+    time, by the one on memory, or otherwise killed. memory: bytes, median and most, of those where it is known; most_memory: at
+    most five verdicts.
     """
     seconds = sorted((verdict.seconds for verdict in verdicts), reverse=True)
     stopped: dict[tuple[str, str], dict[str, int]] = {}
@@ -71,7 +72,10 @@ def cost(verdicts: list[Verdict]) -> dict:
                 if stage["status"] in STOPPED:
                     row = stopped.setdefault((result["exercise"], stage["name"]), dict.fromkeys(STOPPED, 0))
                     row[stage["status"]] += 1
-    return {"median": median(seconds) if seconds else 0.0, "most": seconds[0] if seconds else 0.0, "sum": sum(seconds),
+    memory = sorted((verdict.memory for verdict in verdicts if verdict.memory), reverse=True)
+    return {"memory": {"median": median(memory) if memory else 0, "most": memory[0] if memory else 0},
+            "most_memory": [one for one in sorted(verdicts, key=lambda one: -one.memory)[:5] if one.memory],
+            "median": median(seconds) if seconds else 0.0, "most": seconds[0] if seconds else 0.0, "sum": sum(seconds),
             "twice": sum(verdict.tries > 1 for verdict in verdicts),
             "slowest": sorted(verdicts, key=lambda one: -one.seconds)[:5],
             "stopped": [{"exercise": exercise, "name": name, **counts} for (exercise, name), counts in sorted(stopped.items())]}

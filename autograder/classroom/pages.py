@@ -26,7 +26,7 @@ def templates() -> Environment:
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
                             "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
-                            "percent": lambda share: f"{100 * share:.0f} %"}
+                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 

@@ -1,4 +1,4 @@
-"""How a class fares over its assignments, as nbgrader's own gradebook has it, on one page beside the report.
+"""How a class fares over its assignments, as nbgrader's own gradebook has it: the page that leads to each assignment's report.
 
 Points are the gradebook's: what the checks gave, what was given by hand, less what was taken off for late work. An
 assignment that is not handed in is a dash and counts for nothing; one with something undecided is marked, since its
@@ -81,7 +81,8 @@ def _nobody_yet(row: dict) -> Standing:
 
 
 def write_progress(path: Path, config: Config) -> Path:
-    """Write the page and return its path."""
+    """Write the page and return its path. It links the reports that lie beside it, called ASSIGNMENT.html."""
     found = progress(config)
-    write_whole(path, render("progress.html.j2", progress=found, columns=found.columns(), report="index.html"))
+    there = {one for one in found.most if (path.parent / f"{one}.html").exists()}
+    write_whole(path, render("progress.html.j2", progress=found, columns=found.columns(), there=there))
     return path

@@ -48,7 +48,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   written=sum(table["written"] for table in tables), items=items, links=links,
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
-                  left_out=sorted((left_out or {}).items()),
+                  left_out=sorted((left_out or {}).items()), several=[verdict for verdict, _ in rows if verdict.hand_ins],
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
     return path
@@ -62,13 +62,13 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
     return {"assignment": assignment.name, "possible": sum(one.points for one in assignment.exercises.values()),
             "students": [{"student": verdict.student, "points": decided[verdict.student],
                           "total": total_points(decided[verdict.student], graded), "taken_off": graded.penalty,
-                          "seconds_late": graded.seconds_late, "seconds": verdict.seconds,
+                          "seconds_late": graded.seconds_late, "hand_ins": verdict.hand_ins, "seconds": verdict.seconds, "memory": verdict.memory,
                           "waits": reasons(verdict, decided[verdict.student], graded)} for verdict, graded in rows],
             "behaviours": [{key: item[key] for key in ("exercise", "name", "points", "share", "discrimination")} for item in items],
             "misconceptions": misconceptions(read),
             "doubts": [{"exercise": one.exercise, "name": one.stage, "failed": one.failed, "reasons": one.reasons,
                         "students": [verdict.student for verdict in one.students]} for one in doubts(read, items)],
-            "seconds": {key: spent[key] for key in ("median", "most", "sum")}, "limits_met": spent["stopped"],
+            "seconds": {key: spent[key] for key in ("median", "most", "sum")}, "memory": spent["memory"], "limits_met": spent["stopped"],
             "left_out": left_out or {}}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from autograder.authoring.catalogue import ROOT, assignments
-from autograder.classroom import late
+from autograder.classroom import hand_ins, late
 from autograder.classroom.collect import collected
 from autograder.classroom.feedback import feedback_path, write_feedback
 from autograder.classroom.gradebook import (
@@ -37,6 +37,7 @@ from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Verdict, load_verdict
 
+INDEX = "index.html"        # of a report: all assignments; each has a page beside it
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"
 
@@ -117,6 +118,12 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     older = [verdict for verdict in before.values() if verdict.checks != loaded.checks_hash and verdict.student not in given]
     if regrade:
         submissions += [copy for verdict in older if (copy := from_copy(course_root, verdict, loaded))]
+    for one in submissions:
+        earlier = before.get(one.student)
+        guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, loaded, one, from_copy(      # noqa: B023
+            course_root, earlier, loaded) if earlier and earlier.source != one.identity() else None))      # noqa: B023
+    submissions = hand_ins.counted(submissions, loaded, course_root, config, lambda several, journal: grade_all(
+        several, loaded, journal, jobs, regrade, backend, guard=guard))
     by_student = {submission.student: submission for submission in submissions}
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
@@ -136,6 +143,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard)
     for student in given & set(batch.verdicts):
         keep(by_student[student])
+    hand_ins.settle(course_root, loaded, config)
     verdicts = journal(course_root, loaded)
     for student, verdict in verdicts.items():
         stored = guard.run(student, "looking into the gradebook", lambda: is_stored(
@@ -145,7 +153,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
             guard.run(student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))    # noqa: B023
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     grades, page, people = _write(course_root, report, loaded, config, guard, left_out)
-    changed = [line for student, earlier in sorted(batch.before.items()) if student in batch.verdicts
+    changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
     return Summary(loaded.name, len(submissions), batch.kept, people, backend.name, batch.seconds,
                    config.CourseDirectory.db_url.removeprefix("sqlite:///"), feedback_path(course_root, loaded.name, "")
@@ -169,7 +177,10 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
 
 def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard,
            left_out: dict[str, str]) -> tuple[Path, Path, int]:
-    """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person."""
+    """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person.
+
+    grades.csv is of the assignment that was graded or reported last; each has its own beside its page.
+    """
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
@@ -178,9 +189,10 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
     people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
-    over_all = write_progress(report / "progress.html", config)
-    return (write_csv(report / "grades.csv", rows, assignment),
-            write_report(report / "index.html", rows, assignment, course_root, left_out, over_all.name), people)
+    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out, INDEX)
+    write_progress(report / INDEX, config)
+    write_csv(report / f"{assignment.name}.csv", rows, assignment)
+    return write_csv(report / "grades.csv", rows, assignment), page, people
 
 
 def _left_out_path(course_root: Path, assignment: Assignment) -> Path:
@@ -212,7 +224,19 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     """Feedback, grades.csv and the report again from the records and the gradebook, after grading by hand."""
     loaded, course_root, config = _graded_before(course_root, assignment)
     check_machine(config, course_root)
-    return _write(course_root, report, loaded, config, Guard(course_root), _left_out(course_root, loaded))[:2]
+    guard = Guard(course_root)
+    for verdict in hand_ins.settle(course_root, loaded, config):      # dates may have changed since
+        guard.run(verdict.student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))     # noqa: B023
+    return _write(course_root, report, loaded, config, guard, _left_out(course_root, loaded))[:2]
+
+
+def graded_here(course_root: Path) -> list[str]:
+    """The names of the assignments that were graded in a course root. Raises CourseError if there is none."""
+    folder = course_root.resolve() / "verdicts"
+    found = [one.name for one in assignments() if any((folder / one.name).glob("*.json"))]
+    if not found:
+        raise CourseError(f"{course_root}: nothing was graded here; run `course grade` first")
+    return found
 
 
 def class_figures(course_root: Path, assignment: str) -> dict:

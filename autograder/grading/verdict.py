@@ -36,7 +36,9 @@ class Verdict:
     entry: see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
     a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant. borrowed: what the
     notebook says was borrowed from the reference, see Reading.
-    fault: the grader failed, so the next run tries again. seconds: wall clock, all tries.
+    hand_ins: of a student who handed in several times, a row each, of which one counts (see classroom/hand_ins.py).
+    fault: the grader failed, so the next run tries again. seconds: wall clock, all tries. memory: bytes, the most that a process
+    of its sandbox had at a time, torch included; 0 where that is not known. The two say nothing of the work and differ from run to run.
     """
 
     student: str
@@ -60,7 +62,9 @@ class Verdict:
     source: str = ""
     fault: bool = False
     seconds: float = 0.0
+    memory: int = 0
     tries: int = 1
+    hand_ins: list[dict] = field(default_factory=list)
     schema: int = SCHEMA
 
     def to_json(self) -> dict:
@@ -158,7 +162,7 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
 
     checked = [one for one in assignment.exercises.values() if one.stages]
     results: list[dict] = []
-    begun = time.monotonic()
+    begun, student = time.monotonic(), None
     try:
         with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces]) as student:
             begun = time.monotonic()
@@ -180,6 +184,7 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
     except Exception as error:      # a fault of ours, whatever it is, must not end the batch
         results += [_fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results):]]
     verdict.results = [_cut(result) for result in results]
+    verdict.memory = max(verdict.memory, student.peak if student is not None else 0)
     return time.monotonic() - begun
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.sandbox import frames
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.tree import children, descendants, files_made, queued, tree_memory
+from autograder.sandbox.tree import children, descendants, files_made, peak, queued, tree_memory
 
 LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
 PIECE = 1 << 20
@@ -52,6 +52,7 @@ class Process:
         self.started = self._asked = time.monotonic()
         self._queued: dict[int, float] = {}      # how long each process had waited for a processor when it was asked
         self.ready = False
+        self.peak = 0       # bytes: the most that one of its processes had at a time, as the last look saw it
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
         for fd in (self._read, self._write, self._errors):
             os.set_blocking(fd, False)
@@ -113,6 +114,7 @@ class Process:
         """Kill the whole tree and wait until it is gone. Safe to call twice."""
         if self._child is None:
             return
+        self._look_at_peak()
         # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
         inner = children(self._child.pid)
         watched = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
@@ -182,11 +184,15 @@ class Process:
         """Look at the memory and the files of the tree, once in LOOK_EVERY seconds. Raises Died."""
         if time.monotonic() < self._next_look:
             return
+        self._look_at_peak()
         if tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
             raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
         if files_made(self._child.pid) > self.limits.files:
             raise self.die("killed", f"it made more than {self.limits.files:,} files")
         self._next_look = time.monotonic() + LOOK_EVERY
+
+    def _look_at_peak(self) -> None:
+        self.peak = max(self.peak, *map(peak, self._tree()))
 
     def _died_by_itself(self) -> Died:
         """The pipe or the process ended without our doing: find out what the kernel says."""

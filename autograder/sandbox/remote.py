@@ -71,6 +71,7 @@ class RemoteStudent(Student):
         self._start_interpreting: Callable[[], Process] | None = lambda: start(INTERPRETING)
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
+        self._peak = 0
         self._number = 0                       # of the last request; answers carry it
         self._ends = time.monotonic() + limits.total_seconds
         self._printed = Printed(limits.output_chars)
@@ -79,6 +80,15 @@ class RemoteStudent(Student):
     def printed(self) -> str:
         """What the student's code printed, capped."""
         return self._printed.text
+
+    @property
+    def peak(self) -> int:
+        """The most bytes of memory that one process of its sandboxes had at a time, measured from outside; 0 where /proc does not tell.
+
+        What torch takes is in it. A process that lives for less than a tenth of a second may be missed.
+        """
+        now = self._process.peak if self._process is not None else 0
+        return max(self._peak, now, self._interpreter.peak if self._interpreter is not None else 0)
 
     def new_stage(self) -> None:
         """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
@@ -98,7 +108,7 @@ class RemoteStudent(Student):
     def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process = None
+            self._peak, self._process = max(self._peak, self._process.peak), None
 
     def perform(self, request: Request) -> Returned:
         """Carry the request out in the sandbox, on copies of the arguments."""

@@ -69,6 +69,15 @@ def resident(pid: int) -> int:
         return 0
 
 
+def peak(pid: int) -> int:
+    """The most bytes of memory that one process had at a time since it began, shared pages included; 0 where /proc does not tell."""
+    try:
+        [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
+        return 1024 * int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def _proportional(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

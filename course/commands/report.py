@@ -5,15 +5,16 @@ from pathlib import Path
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
-index.html has the spread of the points, what needs a person, each behaviour with the share that earned it and its
-discrimination, checks to look at again, misconceptions, time and limits. progress.html has all assignments of the course
-root. Both are single files without scripts that ask for nothing. Feedback pages and grades.csv are written again, too.
+index.html has all assignments of the course root and leads to the page of each: NAME.html has the spread of the points, what
+needs a person, each behaviour with the share that earned it and its discrimination, checks to look at again, misconceptions,
+time, memory and limits. All are single files without scripts that ask for nothing. Feedback pages and NAME.csv are written
+again, too; grades.csv is that of the last assignment.
 Exit codes: 0 written, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course report`."""
-    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--assignment", default="", help="number or name (default: each that was graded here)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
@@ -25,12 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0; a missing record is a CourseError."""
-    from autograder.classroom.whole_class import class_figures, places, rewrite
+    from autograder.classroom.whole_class import INDEX, class_figures, graded_here, places, rewrite
 
     root, report = places(args.course_root, args.report, args.sample)
-    grades, page = rewrite(root, report, args.assignment)
+    names = [args.assignment] if args.assignment else graded_here(root)
+    written = [rewrite(root, report, name) for name in names]
     if args.json:
-        print(json.dumps({"grades": str(grades), "report": str(page)} | class_figures(root, args.assignment), indent=1))
+        said = [{"grades": str(grades), "report": str(page)} | class_figures(root, name) for name, (grades, page) in zip(names, written)]
+        print(json.dumps(said[0] if args.assignment else {"assignments": said}, indent=1))
     else:
-        print(f"grades     {grades}\nreport     {page}\nprogress   {page.with_name('progress.html')}")
+        print("\n".join(f"report     {page}" for _, page in written))
+        print(f"all        {report / INDEX}\ngrades     {written[-1][0]}")
     return 0

@@ -12,6 +12,7 @@ from course.cli import main
 from tests.book.conftest import violations
 
 NAME = "90-stand-in"
+HOG = "much = bytearray(200 * 2**20)\nmuch[::4096] = bytes([1]) * (len(much) // 4096)\ndel much\ndef double(x):\n    return x + abs(x)"
 
 
 def verdict(student, seconds=1.0, **stages):
@@ -51,11 +52,18 @@ def test_the_cost_names_the_slowest_and_counts_where_a_limit_ended_a_call():
     assert found["stopped"] == [{"exercise": "90.double", "name": "a", "time": 2, "memory": 1, "killed": 0}]
 
 
+def test_the_cost_in_memory_is_of_those_where_it_is_known():
+    verdicts = [verdict("ada", a="passed"), verdict("bo", a="passed"), verdict("cy", a="passed")]
+    verdicts[0].memory, verdicts[1].memory = 300 * 2**20, 500 * 2**20
+    found = cost(verdicts)
+    assert found["memory"] == {"median": 400 * 2**20, "most": 500 * 2**20} and [one.student for one in found["most_memory"]] == ["bo", "ada"]
+
+
 @pytest.fixture(scope="module")
 def graded(stand_in, notebook_of, new_root, tmp_path_factory):
     """A course root in which two students handed in one assignment, and the gradebook knows of a second one."""
     folder = tmp_path_factory.mktemp("report")
-    for student, source in (("ada", "def double(x):\n    return x + x"), ("bo", "def double(x):\n    return x + abs(x)")):
+    for student, source in (("ada", "def double(x):\n    return x + x"), ("bo", HOG)):
         path = folder / "in" / student / f"{NAME}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_bytes(notebook_of(source))
@@ -81,9 +89,9 @@ def test_the_way_over_assignments_is_what_the_gradebook_says(graded, capsys):
         "ada": {NAME: 3}, "bo": {NAME: 1, "91-essay": 5}}
     assert [(one["handed_in"], one["missing"], one["share"]) for one in said["progress"]["assignments"]] == [
         (2, 0, 2 / 3), (1, 1, 0.5)]
-    page = (graded / "report" / "progress.html").read_text()
+    page = (graded / "report" / "index.html").read_text()
     assert "91-essay" in page and "<script" not in page and "://" not in page
-    assert 'href="progress.html"' in (graded / "report" / "index.html").read_text()
+    assert f'href="{NAME}.html"' in page and 'href="index.html"' in (graded / "report" / f"{NAME}.html").read_text()
 
 
 @pytest.mark.sandbox
@@ -91,12 +99,12 @@ def test_the_way_over_assignments_is_what_the_gradebook_says(graded, capsys):
 def test_the_pages_have_no_axe_violation_and_ask_for_nothing(graded, browser):
     page, asked = browser.new_page(viewport={"width": 360, "height": 800}), []
     page.on("request", lambda request: asked.append(request.url))
-    for name in ("progress.html", "index.html"):
+    for name in ("index.html", f"{NAME}.html"):
         page.goto((graded / "report" / name).as_uri())
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.close()
-    assert asked == [(graded / "report" / name).as_uri() for name in ("progress.html", "index.html")]
+    assert asked == [(graded / "report" / name).as_uri() for name in ("index.html", f"{NAME}.html")]
 
 
 @pytest.mark.sandbox
@@ -105,3 +113,7 @@ def test_the_figures_of_the_report_can_be_read_by_a_program(graded, capsys):
     said = json.loads(capsys.readouterr().out)
     assert {one["student"]: one["total"] for one in said["students"]} == {"ada": 3, "bo": 1}
     assert {one["name"]: one["share"] for one in said["behaviours"]} == {"three": 1, "negative": 0.5}
+    memory = {one["student"]: one["memory"] / 2**20 for one in said["students"]}
+    assert 3 < memory["ada"] < 150 and memory["ada"] + 190 < memory["bo"] < memory["ada"] + 260
+    page = (graded / "report" / f"{NAME}.html").read_text()
+    assert f"{memory['bo']:,.0f} MiB" in page

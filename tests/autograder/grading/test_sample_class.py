@@ -75,8 +75,8 @@ def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, 
 
 
 def changed(warm: dict, cold: dict) -> tuple:
-    """The fields of a verdict that differ, but for the time that it took, and the seeds: a verdict that was taken over drew from another secret."""
-    return tuple(name for name in warm if name not in ("seconds", "seed_ids") and warm[name] != cold[name])
+    """The fields of a verdict that differ, but for the time and the memory that it took, and the seeds: a verdict that was taken over drew from another secret."""
+    return tuple(name for name in warm if name not in ("seconds", "memory", "seed_ids") and warm[name] != cold[name])
 
 
 @pytest.mark.parametrize(("student", "exercise", "status"), [

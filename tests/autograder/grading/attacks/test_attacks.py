@@ -139,7 +139,7 @@ def test_no_secret_came_out_and_no_trap_was_sprung(attacked_class, bait):
 
 
 def test_no_page_holds_markup_of_an_attacker(attacked_class):
-    for path in [*(attacked_class.root / "feedback").rglob("*.html"), attacked_class.report / "index.html"]:
+    for path in [*(attacked_class.root / "feedback").rglob("*.html"), *attacked_class.report.glob("*.html")]:
         page = path.read_text(encoding="utf-8")
         assert not [mark for mark in ("<script>document.title", "<script>owned", "<img src=x", "javascript:alert", "<iframe") if mark in page], path
 
