@@ -13,9 +13,10 @@ import hashlib
 import importlib
 import linecache
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authoring.asked import asked
@@ -65,16 +66,31 @@ class Outcome:
 
 
 def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
-    """The mutants of an exercise's solution: changed programs in the order of its code, then wrapped functions."""
+    """The mutants of an exercise's solution: changed programs in the order of its code, methods of a class after functions, then
+    wrapped functions."""
     names, source = [exercise.function, *exercise.also], solution_of(one, exercise)
     try:
         found = mutants(source, [*_kernels(source), *names])
+        for body in ast.parse(source).body:
+            if isinstance(body, ast.ClassDef) and body.name in names:
+                found += _of_class(source, body)
     except SyntaxError as error:
         raise CourseError(f"{one.path}: the solution of {exercise.id} is no Python: {error}") from error
     calls = asked(exercise)
     for name in names:
         found += wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name])
     return found
+
+
+def _of_class(source: str, theirs: ast.ClassDef) -> list[Mutant]:
+    """The mutants of a class: those of its methods, which stand as functions while they are changed."""
+    lines = source.split("\n")
+    first, last = theirs.body[0].lineno, theirs.end_lineno
+    inner = textwrap.dedent("\n".join(lines[first - 1:last]))
+    depth = " " * theirs.body[0].col_offset
+    return [replace(mutant, line=mutant.line + first - 1,
+                    source="\n".join([*lines[:first - 1], textwrap.indent(mutant.source, depth), *lines[last:]]))
+            for mutant in mutants(inner, [one.name for one in theirs.body if isinstance(one, ast.FunctionDef)])]
 
 
 def _kernels(source: str) -> list[str]:
