@@ -25,4 +25,5 @@ EQUIVALENT = {
         "torch.arange(len(w)).reshape(H, -1, 2).transpose(1, 2)  =>  torch.arange(len(w)).reshape(H, -1, 2).transpose(2, 1)": AXES,
         "to_halves fails for a first axis of 1": "one row is no head of pairs, and is refused with the same error",
     },
+    "12.KVCache": {"torch.zeros(2, B, K, room, D)  =>  torch.ones(2, B, K, room, D)": "what stands behind the last token is never returned"},
 }

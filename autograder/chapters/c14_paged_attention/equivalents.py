@@ -5,6 +5,7 @@ WIDE_ENOUGH = "a token has at most 40 bits, and every token the same number of b
 LARGER = "the larger or smaller of two numbers, whichever is named first"
 AXIS = "the last axis of a vector is its first"
 PREFIX = "keys and salts still part ways for all who do not know the bytes that are hashed, and no check can"
+COUNTED_ANEW = "who takes a block sets its number of holders; nobody reads that of one never taken"
 
 EQUIVALENT = {
     "14.block_keys": {
@@ -34,4 +35,10 @@ EQUIVALENT = {
         '0  =>  -1 (place 5)': AXIS,
         '1.0  =>  1.01': 'zeros are divided by it',
     },
+    "14.Blocks": {
+        "0  =>  1": COUNTED_ANEW,
+        "0  =>  -1": COUNTED_ANEW,
+        "len(self._unused)  =>  self._unused (place 3)": "it stands in the text of the error, which is free",
+    },
+    "14.PrefixCache": {"0  =>  1": COUNTED_ANEW, "0  =>  -1": COUNTED_ANEW},
 }

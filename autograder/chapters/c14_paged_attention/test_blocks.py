@@ -367,6 +367,9 @@ def test_the_one_given_up_longest_ago_goes_first(student, rng):
     ask_cache(student, (2, 2, often), (2, 2, often), (2, 2, bare), (3, 2, [*one_block("a", b"x"), *one_block("b", b"y"), *one_block("c", b"z"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found, ("begin", "g", [b"z"], 3)]))
     looked_at = [*text_of("a", b"xy", 4, 2), *text_of("b", b"z", 2, 2), ("release", "a"), ("release", "b"), ("begin", "c", [b"x", b"xy"], 4), ("release", "c"), *fresh, ("begin", "d", [b"z"], 3), ("begin", "e", [b"x", b"xy"], 5)]
     held_on = [*text_of("a", b"x", 2, 2), ("begin", "b", [b"x"], 3), *text_of("c", b"y", 2, 2), ("release", "a"), ("release", "c"), ("release", "b"), *fresh, ("begin", "d", [b"x"], 3)]
+    # A block without a key is given up when two that are known wait already.
+    behind_two = [*one_block("a", b"x"), *one_block("b", b"y"), ("begin", "c", [], 1), ("take", "c"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found]
+    ask_cache(student, (3, 2, behind_two), (3, 2, behind_two))
     ask_cache(student, (3, 2, looked_at), (2, 2, held_on), (5, 2, [*two, ("begin", "c", [], 1), ("take", "c"), ("release", "a"), ("release", "b"), ("release", "c"), *fresh, *found]))
     ask_cache(student, (3, 2, [*tail, ("begin", "b", [b"x", b"xy", b"xyz"], 7)]), (3, 2, [*tail, ("take", "n"), ("begin", "b", [b"x", b"xy", b"xyz"], 7)]),
                (3, 2, [*tail, ("release", "n"), ("begin", "b", [b"x", b"xy", b"xyz"], 7), ("take", "b")]), (2, 1, [*text_of("a", b"xy", 2, 1), ("release", "a"), ("begin", "b", [b"y", b"yx"], 2), ("take", "b"), ("know", "b", 0, b"y"),

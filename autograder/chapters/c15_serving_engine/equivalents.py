@@ -111,4 +111,9 @@ EQUIVALENT = {
             'math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  =>  math.isclose(found[name], value, rel_tol=1e-06)',
         ), ANY_LIMIT),
     },
+    "15.Streamer": {
+        "if self.stopped: return ''  =>  pass": "what is held then begins with the stop text, which is found again at its start, so that nothing is certain",
+        "range(1, len(text))  =>  range(1, len(text) + 1)": "a text that stands there whole is found before, and its place counts",
+        "1  =>  0": "to hold back nothing is what is done where nothing fits",
+    },
 }
