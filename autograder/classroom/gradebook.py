@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +20,11 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
+from autograder.classroom.database import mend_version, trouble, troubles
 from autograder.classroom.nbgrader_steps import MARK, STAND_IN
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
@@ -33,17 +35,12 @@ from autograder.grading.submissions import STAMP, Submission
 from autograder.grading.verdict import Verdict
 
 STAND_INS = ".stand-ins"     # in the course root, by student: a hash in the place of what was handed in
-DATABASE_REMEDIES = {"locked": "Close what else has it open (formgrader, another grading, a database browser)",
-                     "readonly": "Make the file and its folder writable for you",
-                     "unable to open": "See that its folder is there and that you may write to it",
-                     "full": "Make room on that disk", "disk I/O": "Make room on that disk or mend it",
-                     "not a database": "The file is damaged: move it away and grade again, or bring a copy back"}
 CONFIG_FILE = "nbgrader_config.py"
 CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
 
-Submissions are transplanted and run in the sandbox, never in a kernel. For PostgreSQL, add to the call:
-db_url="postgresql+psycopg2://USER@HOST/DATABASE".
+Submissions are transplanted and run in the sandbox, never in a kernel. `course grade --db postgresql://USER@HOST/DATABASE`
+puts db_url into the call; a password belongs in ~/.pgpass.
 """
 from pathlib import Path
 
@@ -108,20 +105,8 @@ def _known(config: Config, assignment: str) -> bool:
 def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
     url = config.CourseDirectory.db_url
-    try:
-        with Gradebook(url, config.CourseDirectory.course_id) as gradebook:
-            yield gradebook
-    except DBAPIError as error:
-        raise MachineError(database_trouble(url, error)) from error
-
-
-def database_trouble(url: str, error: Exception) -> str:
-    """A sentence with the database's name, what it said, and the remedy."""
-    said = str(getattr(error, "orig", error)).strip().split("\n")[0][:200]
-    remedy = next((words for key, words in DATABASE_REMEDIES.items() if key in said),
-                  "See that the database is there and can be written")
-    return (f"the gradebook {make_url(url).render_as_string(hide_password=True).removeprefix('sqlite:///')}: {said}. "
-            f"{remedy}, and run again; what was graded is kept")
+    with troubles(url), Gradebook(url, config.CourseDirectory.course_id) as gradebook:
+        yield gradebook
 
 
 def check_machine(config: Config, course_root: Path) -> None:
@@ -134,28 +119,35 @@ def check_machine(config: Config, course_root: Path) -> None:
         if gradebook.engine.dialect.name == "sqlite":
             gradebook.db.execute(text("BEGIN IMMEDIATE"))      # a reader alone would not see the lock
         gradebook.db.rollback()
+        mend_version(gradebook)
 
 
 def keep_copy(course_root: Path, submission: Submission, assignment: Assignment) -> bool:
     """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies there.
 
-    `submitted/` may hold originals, which are never written to. A copy is ours if its hash is the one noted when we
-    made it, and then it follows what was handed in.
+    `submitted/` may hold originals, which are never written to. A copy is ours if its hash is among those noted: while
+    one is made that is the old one's and its own, so that a kill between the two leaves no copy that nobody knows.
     """
     folder = course_root / "submitted" / submission.student / assignment.name
     target, note = folder / f"{assignment.name}.ipynb", copy_note(course_root, assignment.name, submission.student)
     if submission.path.resolve().is_relative_to((course_root / "submitted").resolve()):
         return True
-    noted = note.read_text(encoding="utf-8") if note.exists() else ""
-    if os.path.lexists(folder) and (not noted or hash_of(target) != noted):
+    noted = note.read_text(encoding="utf-8").split() if note.exists() else []
+    if os.path.lexists(folder) and hash_of(target) not in noted and not _just_begun(folder, noted):
         return False
-    sha256 = copy_notebook(submission, target)
+    sha256 = copy_notebook(submission, target, lambda coming: write_whole(note, " ".join(dict.fromkeys([*noted, coming]))))
     write_whole(note, sha256)
     if submission.timestamp:
         write_whole(folder / STAMP, submission.timestamp + "\n")
     else:
         (folder / STAMP).unlink(missing_ok=True)
     return True
+
+
+def _just_begun(folder: Path, noted: list[str]) -> bool:
+    """Whether a kill came after our note and the folder, before the first copy: nothing but half a copy lies there."""
+    return bool(noted) and folder.is_dir() and not folder.is_symlink() and all(
+        path.name.startswith(".") and path.name.endswith(".new") for path in folder.iterdir())
 
 
 def copy_note(course_root: Path, assignment: str, student: str) -> Path:
@@ -224,9 +216,16 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
     config.CourseDirectory.assignment_id, config.CourseDirectory.student_id = assignment, student
     config.Autograde.force = force
     said: list[str] = []
+    raised: list[DBAPIError] = []
     log = logging.Logger("nbgrader", logging.ERROR)
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())
+
+    def hear(record: logging.LogRecord) -> None:
+        """nbgrader logs inside its own except blocks and raises another error afterwards."""
+        said.append(record.getMessage())
+        if isinstance(error := sys.exc_info()[1], DBAPIError):
+            raised.append(error)
+    handler.emit = hear
     log.addHandler(handler)
     try:
         with warnings.catch_warnings():
@@ -234,4 +233,6 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
             warnings.simplefilter("ignore", SAWarning)
             Autograde(coursedir=CourseDirectory(config=config), config=config, log=log).start()
     except NbGraderException as error:
+        if raised:
+            raise MachineError(trouble(config.CourseDirectory.db_url, raised[0])) from raised[0]
         raise CourseError(f"nbgrader autograde failed for {assignment}: {' '.join(said) or error}") from error

@@ -33,15 +33,13 @@ TAGS = frozenset("a abbr b blockquote br caption code dd del details div dl dt e
 
 
 def configure(config: Config, course_root: Path, db_url: str = "") -> None:
-    """Set everything that a course root needs. `db_url`: default SQLite in the root.
-
-    For PostgreSQL: postgresql+psycopg2://USER@HOST/DATABASE (bare postgresql:// wants psycopg 3 since SQLAlchemy 2.1).
-    """
+    """Set everything that a course root needs. `db_url`: postgresql://USER@HOST/DATABASE; default SQLite in the root."""
     from autograder.authoring.notebooks import course_config
+    from autograder.classroom.database import complete
 
     config.merge(course_config(course_root))
     if db_url:
-        config.CourseDirectory.db_url = db_url
+        config.CourseDirectory.db_url = complete(db_url)
     config.CourseDirectory.course_id = "word2serve"
     here = "autograder.classroom.nbgrader_steps"
     config.Autograde.exporter_class = f"{here}.SafeReader"

@@ -15,6 +15,7 @@ from traitlets.config import Config
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
 from autograder.classroom.collect import collected
+from autograder.classroom.database import shown
 from autograder.classroom.feedback import feedback_path, write_feedback
 from autograder.classroom.gradebook import (
     check_machine,
@@ -156,7 +157,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
     return Summary(loaded.name, len(submissions), batch.kept, people, backend.name, batch.seconds,
-                   config.CourseDirectory.db_url.removeprefix("sqlite:///"), feedback_path(course_root, loaded.name, "")
+                   shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, changed, left_out, stale)
 
 

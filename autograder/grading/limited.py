@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from autograder.errors import MachineError
 from autograder.grading.intake import IntakeError
 from autograder.sandbox.lifetime import die_with
 
@@ -26,8 +27,8 @@ MAX_ANSWER = 64 * 2**20
 def in_limits(work: Callable[[], object], seconds: int = SECONDS, memory: int = MEMORY) -> object:
     """What `work()` returns, which must be JSON, computed in a child within the limits.
 
-    Raises IntakeError as `work` does, and when a limit ends the child; RuntimeError with the child's traceback for any
-    other exception.
+    Raises IntakeError as `work` does, and when a limit ends the child; MachineError as `work` does; RuntimeError with the
+    child's traceback for any other exception.
     """
     read, write = os.pipe()
     parent = os.getpid()
@@ -47,6 +48,8 @@ def in_limits(work: Callable[[], object], seconds: int = SECONDS, memory: int = 
     answer = json.loads(data)
     if "refused" in answer:
         raise IntakeError(answer["refused"])
+    if "machine" in answer:
+        raise MachineError(answer["machine"])
     if "broken" in answer:
         raise RuntimeError(answer["broken"])
     return answer["value"]
@@ -66,6 +69,8 @@ def _serve(work: Callable[[], object], write: int, parent: int, seconds: int, me
             answer = {"value": work()}
         except IntakeError as error:
             answer = {"refused": str(error)}
+        except MachineError as error:
+            answer = {"machine": str(error)}
         except MemoryError:
             os._exit(1)
         except Exception:

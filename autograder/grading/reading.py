@@ -1,6 +1,6 @@
 """From a submission's bytes to the student's work, in a child with limits: the only place where they are parsed."""
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,17 +84,23 @@ def refuse_other_notebooks(pristine: NotebookNode, cells: list[SubmittedCell], f
             "none of its cells and none of its functions are there"))
 
 
-def copy_notebook(submission: Submission, target: Path) -> str:
-    """Write the notebook's bytes, or the placeholder that says why there are none, to `target`; returns the hash."""
+def copy_notebook(submission: Submission, target: Path, coming: Callable[[str], object] = lambda sha256: None) -> str:
+    """Write the notebook's bytes, or the placeholder that says why there are none, to `target`; returns the hash.
+
+    coming: is told the hash before anything is written.
+    """
     def copy() -> str:
         data = submission.read()
+        coming(fingerprint(data))
         write_whole(target, data)
         return fingerprint(data)
     try:
         return in_limits(copy)
     except IntakeError as error:
-        write_whole(target, placeholder(str(error)))
-        return fingerprint(placeholder(str(error)))
+        data = placeholder(str(error))
+    coming(fingerprint(data))
+    write_whole(target, data)
+    return fingerprint(data)
 
 
 def placeholder(problem: str) -> bytes:

@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
 SUBMISSIONS is a platform's download as it comes (Canvas, Moodle: a folder or one zip), or folders and zips of your own; see
@@ -20,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exchange", action="store_true", help="from nbgrader's exchange")
     parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
     parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what was taken as JSON")
     parser.epilog = EPILOG
 
@@ -35,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     loaded, root = load_assignment(args.assignment), args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
+    take_database(args, root, make=True)
     if args.exchange:
         folder = collect_from_exchange(root, loaded)
         students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))

@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
 EPILOG = """\
 A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from the class's due date;
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date", metavar="DATE", help='the due date, or "none"')
     parser.add_argument("--extend", metavar="STUDENT=SPAN", action="append", default=[], help="give a student longer; may be repeated")
     parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the dates as JSON")
     parser.epilog = EPILOG
 
@@ -44,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
         if not equals or not student:
             raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
         spans[student] = late.span(text)
+    take_database(args, root, make=True)
     config = prepare_course_root(root, loaded)
     with open_gradebook(config) as gradebook:
         if args.date:

@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
 EPILOG = """\
   canvas      one csv for Gradebook > Import. --column "NAME (NUMBER)" names the column as in Canvas's own export
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", default="", metavar="NAME", help="the heading of Canvas's column (default: the assignment's name)")
     parser.add_argument("--so-far", action="store_true", help="count what is decided where something is not")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
@@ -35,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.whole_class import places, records
 
     root, report = places(args.course_root, None, args.sample)
+    take_database(args, root)
     loaded, rows = records(root, args.assignment)
     ending = "" if args.to == "gradescope" else ".csv"
     return tell(export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far), args.json)

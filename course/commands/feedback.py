@@ -2,6 +2,8 @@
 import argparse
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "put the feedback pages into a zip that a learning platform takes"
 EPILOG = """\
   canvas   for Assignment > Upload submissions: each page becomes a comment on the file that was handed in
@@ -20,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
@@ -31,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from course.commands.export import tell
 
     root, report = places(args.course_root, None, args.sample)
+    take_database(args, root)
     rewrite(root, report, args.assignment)
     loaded, rows = records(root, args.assignment)
     return tell(zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip"), args.json)

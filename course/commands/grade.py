@@ -5,6 +5,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
 EPILOG = """\
 SUBMISSIONS, as the platform's download comes or as you lay it out:
@@ -24,6 +26,10 @@ Due dates and extensions: `course due`, or formgrader. What is late then follows
 (nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times; Canvas's
 LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root names a plugin
 (c.AssignLatePenalties.plugin_class); see `course due --help`.
+
+The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with --db postgresql://USER@HOST/DATABASE (create
+the database first). formgrader and nbgrader's commands then use the same. It is the truth about points given by hand: back
+it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
 
 Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
 grades.csv has a row for each of them (`course export` writes it as platforms read it).
@@ -49,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run submissions without isolation, as yourself")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
 
@@ -68,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     progress = None if args.json else show_progress
     course_root, report = places(args.course_root, args.report, args.sample)
+    take_database(args, course_root, make=True)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "after checks have changed: show what changes, and write it with --write"
 EPILOG = """\
 Only verdicts by older checks are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
@@ -24,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
                         help="with --backend process: run submissions without isolation, as yourself")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what changes as JSON")
     parser.epilog = EPILOG
 
@@ -40,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     root, report = places(args.course_root, args.report, False)
+    take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
     made = plan(root, load_assignment(args.assignment), backend, args.jobs)
     if not args.json:

@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.database_option import add_database, take_database
+
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
 index.html has all assignments of the course root and leads to the page of each: NAME.html has the spread of the points, what
@@ -20,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
                         help="where grades.csv and the pages go (default: report/ in the course root)")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what the pages say as JSON")
     parser.epilog = EPILOG
 
@@ -29,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.whole_class import INDEX, class_figures, graded_here, places, rewrite
 
     root, report = places(args.course_root, args.report, args.sample)
+    take_database(args, root)
     names = [args.assignment] if args.assignment else graded_here(root)
     written = [rewrite(root, report, name) for name in names]
     if args.json:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder.authoring import catalogue
-from autograder.authoring.notebooks import build, interpreter_on_path
+from autograder.authoring.notebooks import build
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.whole_class import COURSE_ROOT, Summary, grade_class
@@ -26,6 +25,7 @@ from autograder.grading.schedule import Batch, grade_all, still_holds
 from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 from course.sample_class import make_sample_class
+from tests.gradebooks import NO_SERVER, OnPostgres, OnSqlite, Server, server_programs
 
 MISTAKEN = ("mistakes-01", "mistakes-02", "mistakes-03")
 ANEW = ("exits-in-a-function", "perfect", "shadowing-torch")
@@ -122,21 +122,37 @@ def take_over(submissions: list[Submission], assignment: Assignment, root: Path)
 
 
 @pytest.fixture(scope="session")
-def empty_gradebook(tmp_path_factory) -> Path:
-    """A new gradebook. To make one, nbgrader starts alembic, which takes seconds; a copy is as good."""
-    path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
-    with interpreter_on_path(), Gradebook(f"sqlite:///{path}", "word2serve"):
-        return path
+def on_sqlite(tmp_path_factory) -> OnSqlite:
+    """Course roots with a file for a gradebook."""
+    return OnSqlite(tmp_path_factory.mktemp("gradebook"))
 
 
 @pytest.fixture(scope="session")
-def new_root(empty_gradebook):
-    """Makes a course root in which nothing lies but an empty gradebook."""
-    def make(root: Path) -> Path:
-        root.mkdir(parents=True)
-        shutil.copy(empty_gradebook, root)
-        return root
-    return make
+def server() -> Server:
+    """A PostgreSQL server, for all tests of this process; the tests that need one are named at the end where there is none."""
+    if server_programs() is None:
+        pytest.skip(NO_SERVER)
+    started = Server()
+    yield started
+    started.remove()
+
+
+@pytest.fixture(scope="session")
+def on_postgres(server) -> OnPostgres:
+    """Course roots each with a database of its own."""
+    return OnPostgres(server)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def books(request) -> OnSqlite | OnPostgres:
+    """Course roots on one database and then on the other: for tests whose subject is the gradebook."""
+    return request.getfixturevalue("on_sqlite" if request.param == "sqlite" else "on_postgres")
+
+
+@pytest.fixture(scope="session")
+def new_root(on_sqlite):
+    """Makes a course root in which nothing lies but an empty gradebook, on SQLite."""
+    return on_sqlite.new
 
 
 STAND_IN = "90-stand-in"
@@ -192,6 +208,7 @@ def stand_in(stand_in_folder) -> Assignment:
         patch.setattr(catalogue, "SOLUTIONS", stand_in_folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", stand_in_folder / "exercises")
         patch.setattr("autograder.sandbox.pool.WARM", ())       # its exercise needs no torch inside
+        patch.setattr("autograder.authoring.package.earlier_chapters", lambda number: {})     # and no chapter before it
         if not (stand_in_folder / "exercises" / STAND_IN).exists():
             build(catalogue.assignment("90"), stand_in_folder / "build", stand_in_folder / "exercises")
         yield load_assignment("90")

@@ -1,25 +1,16 @@
 """A class as it comes: every entry is graded or named, and what is derived from the verdicts follows them."""
 import csv
-import hashlib
 import json
-import os
-import pkgutil
-import random
-import re
 import shutil
-import signal
-import sqlite3
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.whole_class import grade_class
-from autograder.errors import MachineError
 from course.cli import main
+from tests.autograder.grading.derived import everything
 
 pytestmark = pytest.mark.sandbox
 STAND_IN = "90-stand-in"
@@ -45,7 +36,7 @@ def with_output(notebook, text):
 
 
 @pytest.fixture(scope="module")
-def small(stand_in, notebook_of, new_root, tmp_path_factory):
+def small(books, stand_in, notebook_of, tmp_path_factory):
     """Ada right, bo half right, cy unreadable; and two entries that are nobody's."""
     folder = tmp_path_factory.mktemp("small")
     put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", with_output(notebook_of(), "Borrowed from the reference: chapters 01, 03.\n"))
@@ -53,7 +44,7 @@ def small(stand_in, notebook_of, new_root, tmp_path_factory):
     put(folder / "in" / "cy.zip", b"PK no zip")
     put(folder / "in" / "notes.txt", b"x")
     put(folder / "in" / "dee" / "other.txt", b"x")
-    return folder, grade_class(folder / "in", "90", new_root(folder / "course"), folder / "report")
+    return folder, grade_class(folder / "in", "90", books.new(folder / "course"), folder / "report")
 
 
 def test_a_small_class_is_graded_and_every_other_entry_is_named(small):
@@ -75,32 +66,21 @@ def test_report_table_and_page_say_what_each_student_borrowed(small):
 
 
 @pytest.fixture
-def again(small, tmp_path):
+def again(small, books, tmp_path):
     """A copy of the small class and its course root, to be changed at will; `run()` grades it again."""
     folder, _ = small
-    for name in ("in", "course", "report"):
+    for name in ("in", "report"):
         shutil.copytree(folder / name, tmp_path / name, symlinks=True)
+    books.copy(folder / "course", tmp_path / "course")
 
     def run(where=tmp_path / "in", **options):
         return grade_class(where, "90", tmp_path / "course", tmp_path / "report", **options)
     return tmp_path, run
 
 
-SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)      # who is judged again takes another time
-
-
 def state(folder):
-    """What is derived from the verdicts: scores in the gradebook, points in nbgrader's notebooks, pages and tables."""
-    with open_gradebook(course_config(folder / "course")) as gradebook:
-        scores = {submission.student.id: {grade.name: (grade.auto_score, grade.needs_manual_grade)
-                                          for notebook in submission.notebooks for grade in notebook.grades}
-                  for submission in gradebook.assignment_submissions(STAND_IN)}
-    notebooks = {path.parents[1].name: [output["data"]["text/plain"] for cell in json.loads(path.read_text())["cells"]
-                                        for output in cell.get("outputs", []) if output["output_type"] == "execute_result"]
-                 for path in (folder / "course" / "autograded").glob(f"*/{STAND_IN}/*.ipynb")}
-    pages = {path.relative_to(folder): hashlib.sha256(SPENT.sub(b"", path.read_bytes())).hexdigest()
-             for path in [*(folder / "course" / "feedback").rglob("*.html"), *(folder / "report").iterdir()]}
-    return scores, notebooks, pages
+    """All that a run leaves."""
+    return everything(folder / "course", folder / "report")
 
 
 def test_a_second_run_judges_nobody_and_changes_nothing(again):
@@ -133,10 +113,10 @@ def test_what_is_derived_is_compared_with_the_verdicts_and_made_again(again, har
     assert run().kept == 3 and state(folder) == before
 
 
-def test_nothing_handed_in_is_written_to_when_it_lies_in_nbgraders_own_folder(again, notebook_of, new_root):
+def test_nothing_handed_in_is_written_to_when_it_lies_in_nbgraders_own_folder(again, books):
     folder, run = again
     shutil.rmtree(folder / "course")
-    new_root(folder / "course")
+    books.new(folder / "course")
     shutil.copytree(folder / "in", folder / "course" / "submitted")
     original = folder / "course" / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb"
     put(original, b'{"cells": [], "metadata": {"x": "' + b"x" * 21_000_000 + b'"}}')
@@ -193,16 +173,6 @@ def failing_for(student, function):
     return wrapped
 
 
-def test_a_locked_gradebook_is_said_with_its_path_and_the_remedy(again):
-    folder, run = again
-    with sqlite3.connect(folder / "course" / "gradebook.db", isolation_level=None) as lock:
-        lock.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(MachineError, match="gradebook.db: database is locked. Close what else has it open"):
-            run()
-        lock.execute("ROLLBACK")
-    assert run().kept == 3
-
-
 def test_a_course_root_under_a_file_is_said_and_exits_with_2(again, capsys):
     folder, _ = again
     (folder / "file").write_text("x")
@@ -220,117 +190,3 @@ def test_a_notebook_of_something_else_waits_for_a_human(again, notebook_of):
     rows = rows_of(run())
     for student in ("ada", "bo"):
         assert rows[student]["total"] == "" and "does not look like this assignment" in rows[student]["needs_human"]
-
-
-STEPS = ("os.replace", "shutil.rmtree", "nbconvert.writers.FilesWriter.write", "sqlalchemy.orm.Session.commit", "os.unlink")
-
-
-def killed_run(run, kill_before=None, after=None):
-    """`run()` in a fork that is killed: before the step of this label, or after so many seconds. Returns the labels met."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            for step in STEPS:
-                mark(step, kill_before, write)
-            run()
-        finally:
-            os._exit(0)
-    os.close(write)
-    if after is not None:
-        time.sleep(after)
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    with os.fdopen(read) as file:
-        return list(dict.fromkeys(file.read().split("\n")[:-1]))
-
-
-def mark(step, kill_before, write):
-    """Have a function write its label, and kill this process where the label is `kill_before`."""
-    owner, name = step.rsplit(".", 1)
-    owner = pkgutil.resolve_name(owner)
-    function = getattr(owner, name)
-
-    def marked(*args, **kwargs):
-        target = args[-1] if step == "os.replace" else args[0] if step.startswith(("os", "shutil")) else ""
-        label = f"{step} {Path(str(target)).name}"
-        if step.startswith("sqlalchemy"):
-            label += str(sys._getframe(1).f_code.co_name)
-        if ".case-" not in label:
-            os.write(write, f"{label}\n".encode())
-            if label == kill_before:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return function(*args, **kwargs)
-    setattr(owner, name, marked)
-
-
-@pytest.fixture
-def underived(again):
-    """Two of the small class with their verdicts, and an empty gradebook; and the state that a whole run gives.
-
-    One readable submission and one unreadable pass every step that there is.
-    """
-    folder, run = again
-    shutil.rmtree(folder / "in" / "bo")
-    for path in folder.glob("course/*/bo*"):
-        shutil.rmtree(path)
-    (folder / "course" / "verdicts" / STAND_IN / "bo.json").unlink()
-    shutil.rmtree(folder / "course" / "autograded")
-    shutil.rmtree(folder / "course" / "feedback")
-    shutil.rmtree(folder / "report")
-    (folder / "report").mkdir()
-    with open_gradebook(course_config(folder / "course")) as gradebook:
-        for student in ("ada", "bo", "cy"):
-            gradebook.remove_student(student)
-    start = Path(shutil.copytree(folder, folder.parent / f"{folder.name}-start", symlinks=True))
-
-    def reset():
-        for name in ("course", "report"):
-            shutil.rmtree(folder / name)
-            shutil.copytree(start / name, folder / name, symlinks=True)
-    run()
-    wanted = state(folder)
-    assert wanted[0]["ada"] == {"double-check": (3, False)} and wanted[0].keys() == {"ada", "cy"}
-    reset()
-    return folder, run, wanted, reset
-
-
-@pytest.mark.parametrize("steps", ["one of each kind", pytest.param("all", marks=pytest.mark.long)])
-def test_a_kill_before_each_step_leaves_nothing_that_a_rerun_does_not_mend(underived, steps):
-    folder, run, wanted, reset = underived
-    labels = killed_run(run)
-    assert len(labels) >= 10 and state(folder) == wanted
-    if steps != "all":
-        labels = list({kind_of(label): label for label in labels}.values())
-    for label in labels:
-        reset()
-        killed_run(run, kill_before=label)
-        run()
-        assert state(folder) == wanted, label
-
-
-def kind_of(label):
-    """The function, and which kind of file it is about: two pages are written in the same way."""
-    step, _, target = label.partition(" ")
-    return step, Path(target).suffix or target
-
-
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
-def test_kills_at_random_moments_leave_nothing_that_a_rerun_does_not_mend(underived, kills):
-    """The moments lie anywhere in a run that judges and then derives."""
-    folder, run, wanted, reset = underived
-
-    def unjudged():
-        reset()
-        (folder / "course" / "verdicts" / STAND_IN / "ada.json").unlink()
-    unjudged()
-    begun = time.monotonic()
-    killed_run(run)
-    whole, moments = time.monotonic() - begun, random.Random(20)
-    assert state(folder) == wanted
-    for _ in range(kills):
-        unjudged()
-        moment = moments.uniform(0, whole)
-        killed_run(run, after=moment)
-        run()
-        assert state(folder) == wanted, f"killed after {moment:.2f} of {whole:.2f} s"

@@ -39,10 +39,11 @@ def test_dates_and_spans_are_read_and_slips_are_named():
 
 
 @pytest.fixture
-def root(stand_in, new_root, notebook_of, tmp_path):
+def root(books, stand_in, notebook_of, tmp_path):
     """A course root with a policy, and a class of two of whom one is late by a day and a half."""
-    root = new_root(tmp_path / "root")
-    (root / CONFIG_FILE).write_text(CONFIG_TEXT + A_SHARE)
+    root = books.new(tmp_path / "root")
+    config = root / CONFIG_FILE
+    config.write_text((config.read_text() if config.exists() else CONFIG_TEXT) + A_SHARE)
     for student, stamp in (("ada", "2026-03-01 10:00:00 UTC"), ("bo", "2026-03-03 12:00:00 UTC")):
         folder = tmp_path / "in" / student / NAME
         folder.mkdir(parents=True)

@@ -4,9 +4,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder.checks.protocol import expect
+from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.regrade import STAGE
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.verdict import load_verdict, save_verdict
@@ -35,10 +35,10 @@ def the_checks_of_last_week(assignment):
 
 
 @pytest.fixture(scope="module")
-def root(stand_in, notebook_of, new_root, tmp_path_factory):
+def root(books, stand_in, notebook_of, tmp_path_factory):
     """Ada, bo and dan were graded before a check was mended, cy after it. Dan has points by hand, and all have a comment."""
     folder = tmp_path_factory.mktemp("regrade")
-    root = new_root(folder / "root")
+    root = books.new(folder / "root")
 
     def hand_in(student, source=None):
         path = folder / student / student / NAME / f"{NAME}.ipynb"
@@ -59,7 +59,7 @@ def root(stand_in, notebook_of, new_root, tmp_path_factory):
 
 
 def gradebook(root):
-    return Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve")
+    return open_gradebook(course_config(root))
 
 
 def course(root, *words):
