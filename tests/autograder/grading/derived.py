@@ -1,7 +1,7 @@
 """Everything that a run leaves behind, in a form in which two runs that must agree are equal.
 
 Rows of nbgrader's gradebook without its random keys; every file of the course root and the report. Left out is what may differ:
-how long judging took, which is in a record, in the hash that an autograded notebook carries of it, and in the report's sentence on time.
+the time and memory that judging took, in a record, in the hash that an autograded notebook carries of it, and in a sentence of the report.
 """
 import hashlib
 import json
@@ -16,7 +16,8 @@ from autograder.classroom.moving import all_rows
 from autograder.classroom.nbgrader_steps import MARK
 
 SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)
-NOT_COMPARED = re.compile(r"gradebook\.db.*|\.case-.*|grading\.log|\.course-secret")    # .case-: an empty probe that a kill leaves
+# Scratch: .case- is an empty probe that a kill leaves, .stand-ins is made while a verdict is stored.
+NOT_COMPARED = re.compile(r"gradebook\.db.*|\.case-.*|grading\.log|\.course-secret|\.stand-ins")
 
 
 def everything(root: Path, report: Path) -> dict:
@@ -24,7 +25,7 @@ def everything(root: Path, report: Path) -> dict:
     with open_gradebook(course_config(root.resolve())) as gradebook:
         found = {"rows": rows(gradebook)}
     return found | {"files": {str(path.relative_to(folder.parent)): _file(path, root) for folder in (root, report)
-                              for path in sorted(folder.rglob("*")) if path.is_file() and not NOT_COMPARED.fullmatch(path.name)}}
+                              for path in sorted(folder.rglob("*")) if path.is_file() and not any(NOT_COMPARED.fullmatch(part) for part in path.relative_to(folder).parts)}}
 
 
 def rows(gradebook: Gradebook) -> dict[str, list[str]]:
@@ -70,7 +71,7 @@ def _file(path: Path, root: Path) -> str:
 
 
 def _without_time(record: dict) -> bytes:
-    return json.dumps(record | {"seconds": 0}, sort_keys=True).encode()
+    return json.dumps(record | {"seconds": 0, "memory": 0}, sort_keys=True).encode()
 
 
 def differences(wanted: dict, found: dict) -> list[str]:
