@@ -28,6 +28,7 @@ COMMANDS = {
     "due": "show or set an assignment's due date and a student's extension, in nbgrader's gradebook",
     "regrade": "after checks have changed: show what changes, and write it with --write",
     "report": "write the class report from the records of the last grading",
+    "similar": "name pairs of students whose code is alike, to look at; never a verdict",
     "verify": "judge one student's notebook again and compare with the record",
     "feedback": "put the feedback pages into a zip that a learning platform takes",
     "export": "write the grades for Canvas, Moodle or Gradescope",

@@ -6,7 +6,7 @@ an exception shows more, the student's own lines. Whatever the student wrote is 
 from pathlib import Path
 
 from autograder.checks.rubric import page
-from autograder.classroom.pages import SHOWN_CODE, exercise_title, render, warm_up
+from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.guard import Guard
@@ -25,7 +25,7 @@ def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> st
     exercises = [_exercise(assignment, verdict, graded, id, points[id]) for id in assignment.exercises]
     first = next(({"exercise": one, "stage": one["first"]} for one in exercises if one["first"]), None)
     decided = sum(earned for earned in points.values() if earned is not None)
-    return render("feedback.html.j2", title=_title(assignment), verdict=verdict, graded=graded, exercises=exercises,
+    return render("feedback.html.j2", title=assignment_title(assignment), verdict=verdict, graded=graded, exercises=exercises,
                   first=first, total=max(0.0, decided - graded.penalty),
                   possible=sum(one["points"] for one in exercises),
                   waiting=sum(one["points"] for one in exercises if one["earned"] is None))
@@ -45,11 +45,6 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",
             "waits": verdict.waits(id) if verdict.readable and earned is None else "",
             "comment": "\n".join(filter(None, (graded.comments.get(short, ""), graded.comments.get(f"{short}-check"))))}
-
-
-def _title(assignment: Assignment) -> str:
-    heading = assignment.pristine.cells[0].source.split("\n", 1)[0]
-    return heading.lstrip("# ").strip() or assignment.name
 
 
 def feedback_path(course_root: Path, assignment: str, student: str) -> Path:

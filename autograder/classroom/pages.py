@@ -71,3 +71,9 @@ def exercise_title(assignment, exercise: str) -> str:
             if heading:
                 return re.sub(r"[*`]", "", heading.group(1)).strip()
     return exercise
+
+
+def assignment_title(assignment) -> str:
+    """The heading of the notebook; the assignment's name if it has none."""
+    heading = assignment.pristine.cells[0].source.split("\n", 1)[0]
+    return heading.lstrip("# ").strip() or assignment.name

@@ -13,9 +13,9 @@ from urllib.parse import quote
 from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.doubts import cost, doubts
-from autograder.classroom.feedback import _title, feedback_path
+from autograder.classroom.feedback import feedback_path
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
-from autograder.classroom.pages import render
+from autograder.classroom.pages import assignment_title, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
 from autograder.grading.verdict import Verdict
@@ -39,7 +39,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
     earned = [sum(result["earned"] for result in verdict.results) for verdict in read]
     items = item_analysis(read)
     links = {verdict.student: table["link"] for table, (verdict, _) in zip(tables, rows)}
-    page = render("report.html.j2", title=_title(assignment), rows=tables, progress=progress,
+    page = render("report.html.j2", title=assignment_title(assignment), rows=tables, progress=progress,
                   tiers=sorted({verdict.tier for verdict in read}), checked=checked,
                   possible=sum(one.points for one in assignment.exercises.values()),
                   median=median([table["total"] for table in tables if table["total"] is not None] or [0]),
