@@ -7,6 +7,7 @@ Exit codes: 0 all is well; 1 the thing asked about is not in order (a check fail
 import argparse
 import difflib
 import importlib
+import re
 import sys
 from importlib.metadata import version
 from typing import NoReturn
@@ -43,13 +44,15 @@ EXIT_CODES = "Exit codes: 0 well, 1 not in order, 2 could not run."
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a slip in an option with what was probably meant."""
+    """A parser that answers a slip in an option or in a word with what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and leave with exit code 2."""
         words = message.removeprefix("unrecognized arguments: ").split() if message.startswith("unrecognized") else []
         known = [option for action in self._everything() for option in action.option_strings if option.startswith("--")]
         close = [found for word in words if word.startswith("--") for found in difflib.get_close_matches(word.split("=")[0], known, n=1)]
+        slip = re.search(r"invalid choice: '?(.+?)'? \(choose from (.*)\)", message)
+        close += difflib.get_close_matches(slip[1], re.findall(r"[\w.-]+", slip[2]), n=1) if slip else []
         super().error(message + (f"; did you mean {', '.join(close)}?" if close else ""))
 
     def _everything(self) -> list[argparse.Action]:
@@ -73,10 +76,16 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             module = importlib.import_module(f"course.commands.{name}")
             module.add_arguments(sub)
-            if "Exit codes" not in f"{sub.description} {sub.epilog}":
-                sub.epilog = "\n\n".join(filter(None, (sub.epilog, EXIT_CODES)))
+            for one in _with_parts(sub):
+                if "Exit codes" not in f"{one.description} {one.epilog}":
+                    one.epilog = "\n\n".join(filter(None, (one.epilog, EXIT_CODES)))
             sub.set_defaults(run=module.run)
     return parser
+
+
+def _with_parts(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """A command's parser and those of its parts."""
+    return [parser, *(part for action in parser._actions if isinstance(action, argparse._SubParsersAction) for part in action.choices.values())]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,4 +1,7 @@
 """`course author`: what somebody who writes exercises runs. A student needs none of it."""
+import contextlib
+import io
+import json
 from functools import cache
 
 SUMMARY = "for authors of exercises: build, check, matrix, mutants, prove, try, withheld, hand-out"
@@ -52,6 +55,9 @@ def add_arguments(parser) -> None:
     out.add_argument("--course-root", default="class", metavar="DIR", help="where the class is graded; its secret draws (default: class)")
     out.add_argument("--to", default="hand-out", metavar="DIR", help="where STUDENT/ASSIGNMENT/ goes (default: hand-out)")
     out.set_defaults(part_run=run_hand_out)
+    for part in parts.choices.values():
+        if part is not check:
+            part.add_argument("--json", action="store_true", help="print the exit code and the lines as JSON, at the end")
 
 
 def _exercise(parser) -> None:
@@ -61,7 +67,12 @@ def _exercise(parser) -> None:
 
 def run(args) -> int:
     """Run one of them."""
-    return args.part_run(args)
+    if not args.json or args.part == "check":
+        return args.part_run(args)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        code = args.part_run(args)
+    print(json.dumps({"part": args.part, "exit_code": code, "lines": out.getvalue().splitlines()}, indent=1))
+    return code
 
 
 def chosen(words: list[str]) -> tuple:

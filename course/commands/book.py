@@ -11,18 +11,21 @@ def add_arguments(parser) -> None:
                         help="treat warnings and findings as errors (the default; --no-strict only prints them)")
     parser.add_argument("--jobs", type=int, default=None, metavar="N", help="pages run side by side (default: the cores)")
     parser.add_argument("--pdf", action="store_true", help="also print the whole book into _build/word2serve.pdf (needs Chromium)")
+    parser.add_argument("--json", action="store_true", help="print where the book is as JSON; what is going on goes to stderr")
 
 
 def run(args) -> int:
     """Build what changed and print where the landing page is."""
+    import json
     import os
+    import sys
 
     from course.book.build import build_book
-    root = Path(__file__).resolve().parents[2]
-    landing = build_book(root, jobs=args.jobs or os.cpu_count() or 1, strict=args.strict,
-                         say=lambda line: print(line, flush=True))
-    print(f"book: {landing}")
+    root, out = Path(__file__).resolve().parents[2], sys.stderr if args.json else sys.stdout
+    made = {"book": build_book(root, jobs=args.jobs or os.cpu_count() or 1, strict=args.strict,
+                               say=lambda line: print(line, file=out, flush=True))}
     if args.pdf:
         from course.book.pdf import print_book
-        print(f"pdf: {print_book(root, landing.parent)}")
+        made["pdf"] = print_book(root, made["book"].parent)
+    print(json.dumps(made, default=str) if args.json else "\n".join(f"{what}: {where}" for what, where in made.items()))
     return 0

@@ -1,5 +1,7 @@
 """`course make`: the whole course, step by step; each step does only what changed since the last run."""
 import argparse
+import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--jobs for the steps that run side by side."""
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
                         help="processes side by side (default: the machine's cores)")
+    parser.add_argument("--json", action="store_true", help="print what was made as JSON; what is going on goes to stderr")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,6 +29,11 @@ def run(args: argparse.Namespace) -> int:
     # A process a core, a thread a process: torch's own threads would fight each other for the cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if args.json:
+        with contextlib.redirect_stdout(sys.stderr):
+            results = [one for _, step in steps(args.jobs) for one in step()]
+        print(json.dumps([{"made": what, "path": str(where)} for what, where in results], indent=1))
+        return 0
     begun = time.monotonic()
     results: Results = []
     for title, step in steps(args.jobs):

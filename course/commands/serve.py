@@ -3,6 +3,7 @@ import argparse
 import contextlib
 import errno
 import ipaddress
+import json
 import math
 import os
 import signal
@@ -94,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     memory.add_argument("--speculate", type=int, default=0, metavar="N", help="guess up to N tokens a step by looking "
                         "where the last ones stood before; greedy answers do not change, sampled ones keep their "
                         "distribution (default: 0)")
+    where.add_argument("--json", action="store_true", help="say where it serves what in one line of JSON, as soon as it does")
     parser.add_argument("--trace", type=Path, metavar="FILE",
                         help="at the end, write what each of the last 10,000 steps did as JSON")
 
@@ -324,6 +326,12 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
     tensors = [*loaded.model.parameters(), *(b for n, b in loaded.model.named_buffers() if n.endswith(".weight"))]
     parameters = sum(tensor.numel() for tensor in tensors)
     shards = engine.runner.num_shards
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+    if args.json:
+        print(json.dumps({"address": address, "model": served.model_name, "parameters": parameters, "blocks": config.num_blocks,
+                          "block_size": config.block_size, "max_model_len": config.scheduler.max_model_len, "adapters": list(served.adapter_names),
+                          "embeddings": served.encoder_name if served.encoder else None, "api_key": bool(served.api_key)}), flush=True)
+        return
     lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
              f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2 ** 20:,.0f} MiB"
              f"{f' in each of {shards} processes' if shards > 1 else ''}, "
@@ -334,5 +342,5 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
              f"adapters    {', '.join(served.adapter_names) or 'none'}",
              f"embeddings  {served.encoder_name if served.encoder else 'none'}",
              f"API key     {'asked for' if served.api_key else 'none'}",
-             f"serving at  http://{f'[{host}]' if ':' in host else host}:{port}/v1  (Ctrl-C ends it)"]
+             f"serving at  {address}  (Ctrl-C ends it)"]
     print("\n".join(lines), flush=True)

@@ -7,20 +7,26 @@ def add_arguments(parser) -> None:
     """Whose work, and which chapter."""
     parser.add_argument("whose", choices=("reference", "mine"))
     parser.add_argument("assignment", help='a chapter such as "01"')
+    parser.add_argument("--json", action="store_true", help="print what stands there now, and what is borrowed, as JSON")
 
 
 def run(args) -> int:
     """Write the module and say what is borrowed."""
+    import json
+
     from autograder.authoring import package
     from autograder.authoring.catalogue import assignment
+    from autograder.checks import borrowed
 
     one = assignment(args.assignment)
     if args.whose == "reference":
-        saved = package.use_reference(one)
-        print(f"chapter {one.number} is the reference now: {saved.path}; `course use mine {one.number}` takes that back")
+        path = package.use_reference(one).path
+        said = f"chapter {one.number} is the reference now: {path}; `course use mine {one.number}` takes that back"
     else:
-        print(f"chapter {one.number} is your own work again: {package.use_own(one)}")
-    print(borrowed_line() or "nothing is borrowed")
+        path = package.use_own(one)
+        said = f"chapter {one.number} is your own work again: {path}"
+    print(json.dumps({"assignment": one.name, "whose": args.whose, "path": str(path), "borrowed": borrowed.borrowed()}) if args.json else
+          f"{said}\n{borrowed_line() or 'nothing is borrowed'}")
     return 0
 
 

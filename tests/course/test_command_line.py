@@ -1,4 +1,6 @@
 """What holds for every command: exit codes in the help, JSON for results, completion, and an answer to slips."""
+import argparse
+import json
 import shutil
 import subprocess
 
@@ -7,30 +9,45 @@ import pytest
 from course.cli import COMMANDS, build_parser, main
 from course.completion import described, script
 
-PRINT_RESULTS = ("check", "submit", "save", "hint", "fetch", "release", "collect", "grade", "regrade", "due", "report", "verify", "feedback",
-                 "export", "doctor")
 
-
-def options(command):
-    [commands] = described([command], build_parser)
-    return commands.options
-
-
-def test_the_help_of_every_command_says_its_exit_codes(capsys):
+def every_help(capsys):
+    """What --help says, by command, those of parts such as `author build` included."""
+    found = {}
     for command in COMMANDS:
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        assert "Exit codes:" in capsys.readouterr().out, command
+        parts = next((action.choices for action in parser_of(command)._actions if isinstance(action, argparse._SubParsersAction)), {})
+        for words in [[command], *([command, part] for part in parts)]:
+            with pytest.raises(SystemExit) as end:
+                main([*words, "--help"])
+            found[" ".join(words)] = capsys.readouterr().out
+            assert end.value.code == 0
+    return found
 
 
-@pytest.mark.parametrize("command", PRINT_RESULTS)
-def test_what_prints_results_prints_them_as_json_too(command):
-    assert "--json" in options(command)
+def parser_of(command):
+    [commands] = [action for action in build_parser(command)._actions if isinstance(action, argparse._SubParsersAction)]
+    return commands.choices[command]
+
+
+def test_the_help_of_every_command_says_its_exit_codes_and_that_it_speaks_json(capsys):
+    helps = every_help(capsys)
+    assert set(COMMANDS) < set(helps) and "author hand-out" in helps
+    for command, text in helps.items():
+        assert "Exit codes:" in text, command
+        assert "--json" in text or command == "author", command
+
+
+@pytest.mark.parametrize("words", [["completion", "--json"], ["hint", "01.ppmi", "--json"], ["author", "build", "01", "--check", "--json"],
+                                   ["fetch", "--list", "--json"]])
+def test_what_is_said_as_json_is_json_and_nothing_else(words, capsys):
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("words", "said"), [(["grade", "--jbos", "2"], "did you mean --jobs?"),
                                              (["report", "--course-rot=x"], "did you mean --course-root?"),
-                                             (["gradee"], "did you mean `course grade`?")])
+                                             (["gradee"], "did you mean `course grade`?"),
+                                             (["export", "mooodle"], "did you mean moodle?"), (["author", "buidl"], "did you mean build?"),
+                                             (["hint", "01.ppmu"], "did you mean ppmi?"), (["release", "01-static-embeding"], "did you mean 01-static-embeddings?")])
 def test_a_mistyped_word_is_answered_with_what_was_probably_meant(words, said, capsys):
     try:
         code = main(words)
