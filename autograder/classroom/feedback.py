@@ -10,7 +10,7 @@ from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_ti
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.guard import Guard
-from autograder.grading.limited import in_limits
+from autograder.grading.limited import Limited
 from autograder.grading.verdict import Verdict
 
 
@@ -56,19 +56,20 @@ def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[V
                    guard: Guard) -> list[Path]:
     """Write the page of every (verdict, HandGrades); a page that would not change is not touched.
 
-    Each page shows a student's source, so it is made in a child with limits.
+    Each page shows a student's source, so they are made in a child with limits.
     """
     written = []
     warm_up()
-    for verdict, graded in rows:
-        path = feedback_path(course_root, assignment.name, verdict.student)
-        text = guard.run(verdict.student, "writing the feedback", lambda: in_limits(
-            lambda: feedback_page(assignment, verdict, graded)))        # noqa: B023
-        if text is None:
-            continue
-        if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
-            with writing(path):
-                path.unlink(missing_ok=True)
-            write_whole(path, text)
-        written.append(path)
+    with Limited(lambda row: feedback_page(assignment, *row)) as child:
+        for row in rows:
+            student = row[0].student
+            path, text = feedback_path(course_root, assignment.name, student), guard.run(
+                student, "writing the feedback", lambda: child(row))        # noqa: B023
+            if text is None:
+                continue
+            if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
+                with writing(path):
+                    path.unlink(missing_ok=True)
+                write_whole(path, text)
+            written.append(path)
     return written

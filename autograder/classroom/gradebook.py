@@ -5,7 +5,6 @@ nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`; `ver
 command, and formgrader, works in it. The database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py:
 only CourseDirectory.db_url says which, and nothing here depends on it.
 """
-import json
 import logging
 import os
 import shutil
@@ -19,13 +18,12 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import parse_utc
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.classroom.database import mend_version, trouble, troubles
-from autograder.classroom.nbgrader_steps import MARK, STAND_IN
+from autograder.classroom.nbgrader_steps import STAND_IN
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -122,21 +120,23 @@ def check_machine(config: Config, course_root: Path) -> None:
         mend_version(gradebook)
 
 
-def keep_copy(course_root: Path, submission: Submission, assignment: Assignment) -> bool:
+def keep_copy(course_root: Path, submission: Submission, assignment: Assignment, judged: str = "") -> bool:
     """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies there.
 
     `submitted/` may hold originals, which are never written to. A copy is ours if its hash is among those noted: while
     one is made that is the old one's and its own, so that a kill between the two leaves no copy that nobody knows.
+    judged: the hash of what the verdict is about; a copy that has it stays.
     """
     folder = course_root / "submitted" / submission.student / assignment.name
     target, note = folder / f"{assignment.name}.ipynb", copy_note(course_root, assignment.name, submission.student)
     if submission.path.resolve().is_relative_to((course_root / "submitted").resolve()):
         return True
-    noted = note.read_text(encoding="utf-8").split() if note.exists() else []
-    if os.path.lexists(folder) and hash_of(target) not in noted and not _just_begun(folder, noted):
+    noted, there = note.read_text(encoding="utf-8").split() if note.exists() else [], hash_of(target)
+    if os.path.lexists(folder) and there not in noted and not _just_begun(folder, noted):
         return False
-    sha256 = copy_notebook(submission, target, lambda coming: write_whole(note, " ".join(dict.fromkeys([*noted, coming]))))
-    write_whole(note, sha256)
+    if not judged or there != judged or noted != [judged]:
+        sha256 = copy_notebook(submission, target, lambda coming: write_whole(note, " ".join(dict.fromkeys([*noted, coming]))))
+        write_whole(note, sha256)
     if submission.timestamp:
         write_whole(folder / STAMP, submission.timestamp + "\n")
     else:
@@ -163,40 +163,8 @@ def hash_of(path: Path) -> str:
         return ""
 
 
-def is_stored(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> bool:
-    """Whether nbgrader's notebook and gradebook hold exactly what this verdict says."""
-    path = course_root / "autograded" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
-    try:
-        mark = json.loads(path.read_text(encoding="utf-8"))["metadata"].get(MARK, {})
-    except (OSError, ValueError, KeyError):
-        return False
-    if mark != {"verdict": verdict.digest()}:
-        return False
-    with open_gradebook(config) as gradebook:
-        try:
-            submission = gradebook.find_submission(assignment.name, verdict.student)
-        except MissingEntry:
-            return False
-        scores = {grade.name: grade.auto_score for notebook in submission.notebooks for grade in notebook.grades}
-        stamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
-        return scores == _expected_scores(verdict, assignment) and submission.timestamp == stamp
-
-
-def _expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float | None]:
-    """Automatic scores by grade id; an untouched written answer is the zero that nbgrader gives."""
-    earned = {result["exercise"]: float(result["earned"]) for result in verdict.results}
-    scores: dict[str, float | None] = {}
-    for id, one in assignment.exercises.items():
-        short = id.split(".", 1)[1]
-        if one.kind == "manual":
-            scores[short] = 0.0 if verdict.readable and short not in verdict.own else None
-        else:
-            scores[f"{short}-check"] = None if verdict.waits(id) else earned.get(id)
-    return scores
-
-
 def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> None:
-    """Put one verdict into nbgrader's notebook and gradebook; what was given by hand stays."""
+    """Put one verdict into nbgrader's notebook and gradebook by `nbgrader autograde` itself; what was given by hand stays."""
     write_whole(course_root / STAND_INS / verdict.student / assignment.name / f"{assignment.name}.ipynb",
                 STAND_IN + verdict.submission.encode())
     with writing(course_root):

@@ -10,11 +10,13 @@ verdict, and its last version carries the verdict's hash, so that an interrupted
 course root's nbgrader_config.py.
 """
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter, NotebookExporter
-from nbformat import NotebookNode
-from nbformat.v4 import new_notebook, new_output
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, parse_utc
@@ -61,6 +63,18 @@ def course_root_of(step) -> Path:
             return Path(step.coursedir.root)
         step = step.parent
     return Path(os.getcwd())        # converters work in the course root
+
+
+@contextmanager
+def gradebook_of(step, db_url: str) -> Iterator[Gradebook]:
+    """The gradebook that is open for the class that `step` works for, or one for this notebook alone."""
+    while step is not None:
+        if isinstance(getattr(step, "gradebook", None), Gradebook):
+            yield step.gradebook
+            return
+        step = step.parent
+    with Gradebook(db_url) as gradebook:
+        yield gradebook
 
 
 class SafeReader(NotebookExporter):
@@ -145,10 +159,13 @@ def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
     waiting = verdict.waits(result["exercise"]) if result else verdict.waits("")
     if result is None or waiting:
         reason = waiting or "There is no result for this exercise."
-        return [new_output("error", ename="NeedsHuman", evalue=reason, traceback=[reason])]
+        return [from_dict({"output_type": "error", "ename": "NeedsHuman", "evalue": reason, "traceback": [reason]})]
     rubric = ExerciseResult.from_json(result)
-    return [new_output("display_data", data={"text/html": as_html(rubric), "text/plain": as_text(rubric)}),
-            new_output("execute_result", data={"text/plain": repr(float(rubric.earned))}, execution_count=1)]
+    # nbformat's new_output would hold each of them against its schema, which takes longer than all else here.
+    return [from_dict({"output_type": "display_data", "metadata": {}, "data": {
+                "text/html": as_html(rubric), "text/plain": as_text(rubric)}}),
+            from_dict({"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": {
+                "text/plain": repr(float(rubric.earned))}})]
 
 
 class SaveVerdict(NbGraderPreprocessor):
@@ -157,18 +174,21 @@ class SaveVerdict(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Save every automatic score and comment; what was given by hand is kept and marked for another look."""
         names, verdict = resources["nbgrader"], resources[MARK]
-        with Gradebook(names["db_url"]) as gradebook:
+        with gradebook_of(self, names["db_url"]) as gradebook:
+            submission = gradebook.find_submission(names["assignment"], names["student"])
+            rows = next(one for one in submission.notebooks if one.name == names["notebook"])
+            grades = {one.name: one for one in rows.grades}
+            comments = {one.name: one for one in rows.comments}
             for cell in nb.cells:
-                key = (marks(cell).get("grade_id"), names["notebook"], names["assignment"], names["student"])
+                key = marks(cell).get("grade_id")
                 untouched = marks(cell).get("checksum") == compute_checksum(cell) if is_solution(cell) else False
                 if is_grade(cell):
-                    grade = gradebook.find_grade(*key)
+                    grade = grades[key]
                     waits = not verdict.readable or any(one.output_type == "error" for one in cell.get("outputs", ()))
                     grade.auto_score = None if waits else determine_grade(cell, self.log)[0]
                     grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
                 if is_solution(cell):
-                    gradebook.find_comment(*key).auto_comment = "No response." if untouched else None
-            submission = gradebook.find_submission(names["assignment"], names["student"])
+                    comments[key].auto_comment = "No response." if untouched else None
             submission.timestamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
             student = gradebook.find_student(names["student"])
             student.lms_user_id = verdict.lms_id or student.lms_user_id

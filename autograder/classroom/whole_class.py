@@ -14,6 +14,7 @@ from traitlets.config import Config
 
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
+from autograder.classroom.class_book import open_class_book
 from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
 from autograder.classroom.feedback import feedback_path, write_feedback
@@ -21,11 +22,9 @@ from autograder.classroom.gradebook import (
     check_machine,
     course_config,
     hash_of,
-    is_stored,
     keep_copy,
     open_gradebook,
     prepare_course_root,
-    store,
 )
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
 from autograder.classroom.progress import progress, write_progress
@@ -129,29 +128,31 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
         """Save one verdict in the gradebook while the workers go on."""
-        keep(by_student[verdict.student])
-        guard.run(verdict.student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))
+        keep(verdict)
+        guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))
+        settled.add(verdict.student)
         if progress:
             progress(done, total, verdict)
 
-    def keep(submission: Submission) -> None:
+    def keep(verdict: Verdict) -> None:
         """Keep a copy for nbgrader and for a regrade, or say that another notebook lies there."""
+        submission = by_student[verdict.student]
         if guard.run(submission.student, "copying what was handed in", lambda: keep_copy(
-                course_root, submission, loaded)) is False:
+                course_root, submission, loaded, verdict.submission)) is False:
             guard.troubles[submission.student] = (f"submitted/{submission.student}/{loaded.name} holds another notebook than "
                                                   "the one that was graded; it was left as it is: keep the one that counts.")
 
-    batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard)
-    for student in given & set(batch.verdicts):
-        keep(by_student[student])
-    hand_ins.settle(course_root, loaded, config)
-    verdicts = journal(course_root, loaded)
-    for student, verdict in verdicts.items():
-        stored = guard.run(student, "looking into the gradebook", lambda: is_stored(
-            config, course_root, verdict, loaded))      # noqa: B023
-        if not stored:
-            guard.troubles.pop(student, None)
-            guard.run(student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))    # noqa: B023
+    settled: set[str] = set()
+    with open_class_book(config, course_root, loaded) as book:
+        batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard)
+        for student in (given & set(batch.verdicts)) - settled:
+            keep(batch.verdicts[student])
+        hand_ins.settle(course_root, loaded, config)
+        verdicts, held = journal(course_root, loaded), book.held()
+        for student, verdict in verdicts.items():
+            if not guard.run(student, "looking into the gradebook", lambda: book.is_stored(verdict, held)):      # noqa: B023
+                guard.troubles.pop(student, None)
+                guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     grades, page, people = _write(course_root, report, loaded, config, guard, left_out)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
@@ -226,8 +227,10 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     loaded, course_root, config = _graded_before(course_root, assignment)
     check_machine(config, course_root)
     guard = Guard(course_root)
-    for verdict in hand_ins.settle(course_root, loaded, config):      # dates may have changed since
-        guard.run(verdict.student, "storing the verdict", lambda: store(config, course_root, verdict, loaded))     # noqa: B023
+    changed = hand_ins.settle(course_root, loaded, config)      # dates may have changed since
+    with open_class_book(config, course_root, loaded) as book:
+        for verdict in changed:
+            guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))     # noqa: B023
     return _write(course_root, report, loaded, config, guard, _left_out(course_root, loaded))[:2]
 
 

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from autograder.checks import borrowed
 from autograder.grading.files import write_whole
 from autograder.grading.intake import IntakeError, SubmittedCell, fingerprint, read_cells
-from autograder.grading.limited import in_limits
+from autograder.grading.limited import Limited, in_limits
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Piece, marks, transplant
 
@@ -34,19 +34,27 @@ class Reading:
     handed_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str], drawn: Iterable[str] = ()) -> Reading:
+def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str], drawn: Iterable[str] = (),
+              child: Limited | None = None) -> Reading:
     """The student's work in the pristine notebook's places.
 
-    functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn fault.
+    functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn fault. child: from `reading`,
+    to read a class with; default one for this submission.
 
     Raises nothing for what is in the submission.
     """
     names, drawn = sorted(functions), set(drawn)
     try:
-        record = in_limits(lambda: _read(submission, pristine, names, drawn))
+        record = child((submission, pristine, names, drawn)) if child else in_limits(
+            lambda: _read(submission, pristine, names, drawn))
     except IntakeError as error:
         return Reading(hashlib.sha256(placeholder(str(error))).hexdigest(), str(error))
     return Reading(**{**record, "pieces": [Piece(*piece) for piece in record["pieces"]]})
+
+
+def reading() -> Limited:
+    """A child that reads one submission after another, see `read_work`."""
+    return Limited(lambda what: _read(*what))
 
 
 def _read(submission: Submission, pristine: NotebookNode, functions: list[str], drawn: set[str]) -> dict:
@@ -95,7 +103,8 @@ def copy_notebook(submission: Submission, target: Path, coming: Callable[[str], 
         write_whole(target, data)
         return fingerprint(data)
     try:
-        return in_limits(copy)
+        # A notebook in a folder is bytes, with a cap on their number; what unpacks a zip needs the limits.
+        return in_limits(copy) if submission.inside else copy()
     except IntakeError as error:
         data = placeholder(str(error))
     coming(fingerprint(data))

@@ -20,6 +20,7 @@ from typing import Protocol
 from autograder.errors import MachineError
 from autograder.grading.assignment import Assignment, course_secret, load_assignment
 from autograder.grading.guard import Guard
+from autograder.grading.reading import reading
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import (
     BUDGET_SECONDS,
@@ -209,7 +210,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
     guard = Guard(course_root)
-    with sandboxes(loaded, backend) as pool:
+    with sandboxes(loaded, backend) as pool, reading() as child:
         while True:
             try:
                 submission, more = pipe.recv()
@@ -219,7 +220,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
             pool.ahead = 1 if more else 0
             try:
                 verdict = guard.run(submission.student, "grading", lambda: grade_submission(
-                    submission, loaded, secret, pool))      # noqa: B023
+                    submission, loaded, secret, pool, child))      # noqa: B023
             except MachineError as error:
                 pipe.send({"machine": str(error)})
                 continue

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
+from autograder.grading.limited import Limited
 from autograder.grading.names import shown
 from autograder.grading.reading import Reading, read_work
 from autograder.grading.seeds import Seeds
@@ -96,16 +97,17 @@ class Verdict:
         return not any(one["exercise"] is None for one in self.human)
 
 
-def grade_submission(submission: Submission, assignment: Assignment, secret: bytes | Seeds, pool: object = None) -> Verdict:
+def grade_submission(submission: Submission, assignment: Assignment, secret: bytes | Seeds, pool: object = None,
+                     child: Limited | None = None) -> Verdict:
     """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
 
     secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one of its own with the
-    strongest backend. Raises CourseError when there is none.
+    strongest backend. child: see `read_work`. Raises CourseError when there is no backend.
     """
     started, pool = time.monotonic(), pool or sandboxes(assignment)
     seeds = secret if isinstance(secret, Seeds) else Seeds.drawn(assignment, submission.student, secret)
     work = read_work(submission, assignment.pristine_with(seeds.faults), assignment.functions,
-                     [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults])
+                     [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults], child)
     verdict = unjudged(submission, assignment, work)
     if not work.problem:
         verdict.tier = pool.backend.name
