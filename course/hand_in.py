@@ -15,6 +15,7 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, sandboxes
+from course.at_home import AtHome
 
 YOU = "you"
 
@@ -56,10 +57,12 @@ class HandIn:
 
 
 def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
-    """Judge a notebook of one's own as the grader would. Raises CourseError for what is no notebook."""
+    """Judge a notebook of one's own as the grader would. backend: None runs it in this process, without a sandbox.
+
+    Raises CourseError for what is no notebook.
+    """
     notebook = _read(path)
-    assignment.load()
-    with sandboxes(assignment, backend) as pool:
+    with sandboxes(assignment, backend) if backend else AtHome() as pool:
         verdict = grade_submission(Submission(YOU, path.resolve()), assignment, secrets.token_bytes(32), pool)
     return HandIn(path, verdict, run_order(notebook["cells"]), [
         f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(notebook["cells"]).items()])

@@ -27,6 +27,8 @@ MAX_TOTAL_CHARACTERS = 400_000      # all sources together
 
 MAX_OUTPUTS, MAX_OUTPUT_LINES, MAX_OUTPUT_CHARACTERS = 10, 200, 4_000      # of a cell: where the line is looked for
 
+# Windows has neither links of this kind nor pipes among files, and opens text unless told otherwise.
+_OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # An unterminated string matches to the end: a pattern that could fail there would be tried again at every quote.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _CONTROL = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r\x1b"} | {127: "\ufffd"}
@@ -57,7 +59,7 @@ def read_regular_file(path: Path, limit: int = MAX_NOTEBOOK_BYTES) -> bytes:
         if stat.S_ISLNK(os.lstat(path).st_mode):
             raise IntakeError(f"{path.name} is a link to another file. Links are not followed")
         # O_NONBLOCK: opening a named pipe must not wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, _OPENING)
     except OSError as error:
         raise IntakeError(f"{path.name} cannot be opened: {error.strerror}") from error
     try:
