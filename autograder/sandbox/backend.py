@@ -64,6 +64,9 @@ class Backend:
         """How to start a worker that reads requests from `read` and writes answers to `write`."""
         raise NotImplementedError
 
+    def share(self, stage: Path, limits: Limits, warm: Sequence[str]) -> None:
+        """Make now what processes that are forked from this one can use together. Nothing, where each start is by itself."""
+
     def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
         """Start a worker, whose complaints go to `errors` until it is ready; and the command that ends what killing it would leave."""
         launch = self.launch(stage, limits, warm, read, write)

@@ -40,8 +40,8 @@ class Pool:
             self._waiting.popleft().kill()
 
     def prepare(self) -> None:
-        """Make the files that are inside, before this process is forked: its forks then share them."""
-        stage(self.withhold, self.extra)
+        """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them."""
+        self.backend.share(stage(self.withhold, self.extra), self.limits, self.warm)
 
     def expect(self, submissions: int) -> None:
         """Say how many submissions are still to come, so that none is started in vain at the end."""

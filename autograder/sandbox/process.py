@@ -50,7 +50,8 @@ class Process:
         self._next_look = 0.0
         self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
         self.started = self._asked = time.monotonic()
-        self._queued: dict[int, float] = {}      # how long each process had waited for a processor when it was asked
+        self._queued: dict[int, float] = {}      # how long each process had waited for a processor when, or shortly before, it was asked
+        self._queued_at = 0.0
         self.ready = False
         self.peak = 0       # bytes: the most that one of its processes had at a time, as the last look saw it
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
@@ -81,7 +82,9 @@ class Process:
 
     def send(self, frame: bytes, deadline: float) -> None:
         """Write a whole frame before `deadline` (time.monotonic). What is read next is the answer to it."""
-        self._asked, self._queued = time.monotonic(), queued(self._tree())
+        self._asked = time.monotonic()
+        if self._asked - self._queued_at >= LOOK_EVERY:     # what it waited since then counts for it: at most as much as that is long
+            self._queued, self._queued_at = queued(self._tree()), self._asked
         view = memoryview(frame)
         while view:
             self._wait(self._write, select.POLLOUT, deadline)

@@ -5,8 +5,9 @@ request, behind walls of the same kind: own processes, mounts and shared memory,
 system-call filter. What a student does ends with that fork. The cold backend is the reference: both pass the same attempts to
 escape and give the same verdicts.
 
-A zygote serves one process and one set of withheld names. It is replaced when it does not answer; if a fresh one does not
-either, the sandbox starts cold.
+A zygote serves one set of withheld names, for the process that started it and for the forks of that: torch is imported once,
+however many workers there are. Each request carries the socket for its answer, so that none hears another's. A zygote that does
+not answer is replaced by one of the worker's own; if that does not either, the sandbox starts cold.
 """
 import atexit
 import base64
@@ -17,6 +18,7 @@ import select
 import socket
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from autograder.sandbox import seccomp
@@ -24,32 +26,42 @@ from autograder.sandbox.backend import Child, base_python, site_folders
 from autograder.sandbox.bubblewrap import FIRST_UID, INSIDE, BubblewrapBackend, around
 from autograder.sandbox.limits import Limits
 
-MOST = 2        # zygotes of a process at a time, each as large as what it has imported
+MOST = 2        # zygotes that a process uses at a time, each as large as what it has imported
 
 
 class WarmBackend(BubblewrapBackend):
     """Bubblewrap, with forks of a process that has imported what is slow to import."""
 
     def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
-        """A worker forked from the zygote of this process; cold, where no zygote answers."""
-        key = (os.getpid(), stage, tuple(warm))
+        """A worker forked from the zygote of this process or of the one that it was forked from; cold, where none answers."""
+        key = (stage, tuple(warm))
         for _ in range(2):
             try:
-                if key not in _ZYGOTES:
-                    while len(_ZYGOTES) >= MOST:
-                        _ZYGOTES.pop(next(iter(_ZYGOTES))).retire()
-                    _ZYGOTES[key] = Zygote(stage, limits, warm)
-                return _ZYGOTES[key].fork(limits, read, write, errors), ()
+                return self._zygote(stage, limits, warm).fork(limits, read, write, errors), ()
             except (OSError, EOFError, subprocess.TimeoutExpired):
                 if key in _ZYGOTES:
                     _ZYGOTES.pop(key).end()
         return super().start(stage, limits, warm, read, write, errors)
+
+    def share(self, stage: Path, limits: Limits, warm: Sequence[str]) -> None:
+        """Start the zygote that the forks of this process use. Where it does not start, each of them finds that out."""
+        with suppress(OSError, EOFError, subprocess.TimeoutExpired):
+            self._zygote(stage, limits, warm)
+
+    def _zygote(self, stage: Path, limits: Limits, warm: Sequence[str]) -> "Zygote":
+        key = (stage, tuple(warm))
+        if key not in _ZYGOTES:
+            while len(_ZYGOTES) >= MOST:
+                _ZYGOTES.pop(next(iter(_ZYGOTES))).retire()
+            _ZYGOTES[key] = Zygote(stage, limits, warm)
+        return _ZYGOTES[key]
 
 
 class Zygote:
     """The process inside that forks workers. Raises OSError or EOFError where it does not answer."""
 
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
+        self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         config = {"control": theirs.fileno(), "path": [INSIDE, *map(str, site_folders())], "warm": list(warm)}
         command, data = around(stage, limits, extra_capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"))
@@ -81,29 +93,39 @@ class Zygote:
         """A worker, behind its walls before it reads its first request; only_try: it ends there."""
         request = {"limits": limits.to_json(), "tmp": limits.tmp, "filter": base64.b64encode(seccomp.program()).decode(),
                    "uid": FIRST_UID + secrets.randbelow(2**27) if os.geteuid() == 0 else None, "only_try": only_try}
-        if self._child.poll() is not None:
+        if self._owner == os.getpid() and self._child.poll() is not None:
             raise EOFError("the zygote is gone")
         ending, theirs = os.pipe()
+        hears, says = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            socket.send_fds(self._control, [json.dumps(request).encode()], [read, write, errors, theirs])
-        finally:
-            os.close(theirs)
-        said, descriptors, _, _ = socket.recv_fds(self._control, 100, 1)
+            with hears:
+                try:
+                    socket.send_fds(self._control, [json.dumps(request).encode()], [read, write, errors, theirs, says.fileno()])
+                finally:
+                    os.close(theirs)
+                    says.close()
+                hears.settimeout(limits.start_seconds)
+                said, descriptors, _, _ = socket.recv_fds(hears, 100, 1)
+        except OSError:
+            os.close(ending)
+            raise
         if said != b"forked" or len(descriptors) != 1:
             os.close(ending)
             raise EOFError("the zygote is gone")
         return Forked(descriptors[0], ending)
 
     def retire(self) -> None:
-        """Fork no more; it ends with the last of its workers."""
+        """Ask it for no more forks; it ends with the last of its workers, when nobody else can ask it either."""
         self._control.close()
-        _RETIRED[:] = [one for one in (*_RETIRED, self._child) if one.poll() is None]
+        if self._owner == os.getpid():
+            _RETIRED[:] = [one for one in (*_RETIRED, self._child) if one.poll() is None]
 
     def end(self) -> None:
-        """End it and whatever it has forked."""
+        """End it and whatever it has forked; in a fork of the process that started it, only stop using it."""
         self.retire()
-        self._child.kill()
-        self._child.wait()
+        if self._owner == os.getpid():
+            self._child.kill()
+            self._child.wait()
 
 
 class Forked:
@@ -126,12 +148,12 @@ class Forked:
         return self._code
 
 
-_ZYGOTES: dict[tuple, Zygote] = {}      # by process: a fork of ours must not speak with its parent's
+_ZYGOTES: dict[tuple, Zygote] = {}      # by stage and imports; a fork finds those of its parent here
 _RETIRED: list[subprocess.Popen] = []
 
 
 @atexit.register
 def end_all() -> None:
     """End the zygotes of this process. The kernel would, a moment after our own end; then nobody waits for them."""
-    for key in [key for key in _ZYGOTES if key[0] == os.getpid()]:
-        _ZYGOTES.pop(key).end()
+    while _ZYGOTES:
+        _ZYGOTES.popitem()[1].end()

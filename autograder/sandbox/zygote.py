@@ -2,7 +2,7 @@
 
 Started as `python -I -S -B zygote.py CONFIG`, CONFIG being JSON: {"control": file descriptor of a socket, "path": folders for
 sys.path, "warm": modules to import}. On the socket come requests, one a message: {"limits", "uid", "filter", "tmp", "only_try"} with three
-file descriptors (requests, answers, complaints) and one for the worker's end; back goes a pidfd.
+file descriptors (requests, answers, complaints), one for the worker's end, and a socket for the answer to the request: a pidfd.
 
 No line of a student's is ever run here, and no worker can see this process: each is the first process of namespaces of its
 own (processes, mounts, memory shared between processes), with a /tmp, /dev/shm and /proc of its own, as a user that owns
@@ -11,6 +11,7 @@ student. Network and host name are those of the outer walls, which have neither.
 """
 import base64
 import ctypes
+import gc
 import json
 import os
 import random
@@ -37,17 +38,21 @@ def main() -> None:
     control = socket.socket(fileno=config["control"])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)       # the kernel buries the overseers
     threads = len(os.listdir("/proc/self/task"))
+    gc.collect()
+    gc.freeze()         # a collection in a fork would copy every page that holds an object of ours
     control.send(b"ready" if threads == 1 else f"{threads} threads: a fork could hang".encode())
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 4)
+        message, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 5)
         if not message:
             break
+        *pipes, asker = descriptors
         overseer = os.fork()
         if overseer == 0:
-            oversee(json.loads(message), control, *descriptors)
+            os.close(asker)
+            oversee(json.loads(message), control, *pipes)
         pidfd = os.pidfd_open(overseer)
-        socket.send_fds(control, [b"forked"], [pidfd])
-        for descriptor in (*descriptors, pidfd):
+        answer(asker, pidfd)
+        for descriptor in (*pipes, pidfd):
             os.close(descriptor)
     control.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -56,6 +61,15 @@ def main() -> None:
             os.wait()
     except ChildProcessError:
         return
+
+
+def answer(asker: int, pidfd: int) -> None:
+    """Send the pidfd of what was forked. Who asked may be gone; its worker then ends with its pipes."""
+    with socket.socket(fileno=asker) as said:
+        try:
+            socket.send_fds(said, [b"forked"], [pidfd])
+        except OSError:
+            return
 
 
 def oversee(request: dict, control: socket.socket, read: int, write: int, errors: int, ending: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 from autograder.checks.exchange import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 from autograder.sandbox.process import Process
+from autograder.sandbox.remote import WARM
 from autograder.sandbox.stage import stage
 from autograder.sandbox.tree import children, descendants
 from autograder.sandbox.warm import _ZYGOTES, WarmBackend, Zygote, end_all
@@ -91,6 +92,39 @@ def test_a_zygote_that_was_killed_is_replaced():
     zygote._child.wait()
     assert answer(backend, FINDS, "found")
     assert list(_ZYGOTES.values()) != [zygote]
+
+
+def test_forks_of_a_process_share_its_zygote_and_each_hears_its_own_answers():
+    backend = WarmBackend()
+    backend.share(stage(), Limits(), WARM)
+    (zygote,) = _ZYGOTES.values()
+    forks = []
+    for number in range(3):
+        fork = os.fork()
+        if fork == 0:
+            try:
+                right = all(answer(backend, f"def f(): return {number}", "f") == number for _ in range(3))
+                os._exit(0 if right and list(_ZYGOTES.values()) == [zygote] else 1)
+            finally:
+                os._exit(2)
+        forks.append(fork)
+    assert [os.waitpid(fork, 0)[1] for fork in forks] == [0, 0, 0]
+    assert zygote._child.poll() is None and answer(backend, "def f(): return 3", "f") == 3
+
+
+def test_a_fork_goes_on_with_a_zygote_of_its_own_when_the_shared_one_is_gone():
+    backend = WarmBackend()
+    backend.share(stage(), Limits(), WARM)
+    (zygote,) = _ZYGOTES.values()
+    zygote._child.kill()
+    zygote._child.wait()
+    fork = os.fork()
+    if fork == 0:
+        try:
+            os._exit(0 if answer(backend, "def f(): return 1", "f") == 1 and list(_ZYGOTES.values()) != [zygote] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(fork, 0)[1] == 0
 
 
 def test_where_no_zygote_answers_the_sandbox_starts_cold(monkeypatch):
