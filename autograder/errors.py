@@ -7,3 +7,7 @@ class CourseError(Exception):
 
 class MachineError(CourseError):
     """Something of this machine that stops all work: a full disk, a locked database, a folder that cannot be written."""
+
+
+class NothingHandedIn(CourseError):
+    """There is no submission of an assignment where they were looked for."""

@@ -7,6 +7,7 @@ on where it stopped.
 """
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -206,6 +207,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
     for descriptor in theirs:
         os.close(descriptor)
     die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)       # Ctrl-C is for the one who started us, who ends us
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
@@ -269,17 +271,6 @@ def _dismiss(worker: Worker) -> None:
     worker.process.join(timeout=10)
     if worker.process.is_alive():
         worker.process.kill()
-
-
-def show_progress(done: int, total: int, verdict: Verdict) -> None:
-    """One line a submission: rewritten in place on a terminal, plain lines in a log."""
-    earned = sum(result["earned"] for result in verdict.results)
-    state = f"{earned:g} points" if verdict.readable else "needs a human"
-    line = f"{done:>4} of {total}  {verdict.label:<28.28} {state:<14} {verdict.seconds:6.1f} s"
-    if sys.stdout.isatty():
-        print(f"\r{line}", end="\n" if done == total else "", flush=True)
-    else:
-        print(line, flush=True)
 
 
 def difference(before: Verdict, after: Verdict) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.errors import NothingHandedIn
 from autograder.grading.again import COPY, hand_ins
 from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
 from autograder.grading.entries import entries
@@ -91,7 +91,7 @@ def _file_hash(path: Path, size: int, changed: int) -> str:
 
 def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | None = None, others: tuple[str, ...] = (),
                      guard: Guard | None = None, case_matters: bool = True) -> Found:
-    """Every submission under `where`, a folder or one zip. Raises CourseError if there is none at all.
+    """Every submission under `where`, a folder or one zip. Raises NothingHandedIn if there is none at all.
 
     known: the platform's number by student, from earlier runs, so that a name stays with its student. others: names
     of other assignments. case_matters: whether "Ada" and "ada" can be two folders.
@@ -104,7 +104,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
     if not found:
         seen = "; ".join(f"{entry}: {reason}" for entry, reason in list(left_out.items())[:5])
-        raise CourseError(f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/{assignment}.ipynb, "
+        raise NothingHandedIn(f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/{assignment}.ipynb, "
                           f"STUDENT.zip, or a download of Moodle or Canvas.{' There is ' + seen if seen else ''}")
     of_class_zip = where.is_file()
     submissions: list[tuple[Submission, tuple]] = []

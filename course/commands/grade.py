@@ -34,14 +34,15 @@ it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a 
 Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
 grades.csv has a row for each of them (`course export` writes it as platforms read it).
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, 1 somebody needs a person, or
-an entry was not graded, 2 could not run."""
+an entry was not graded, 2 could not run, 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes
+on from there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course grade`."""
     parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
                         help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)")
-    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--assignment", default="01", help="number or name, several with commas, or \"all\": each that something in SUBMISSIONS is named after (default: 01)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
@@ -65,27 +66,36 @@ def run(args: argparse.Namespace) -> int:
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule
+    from autograder.classroom.several import wanted
     from autograder.classroom.whole_class import grade_class, places
     from autograder.errors import CourseError
-    from autograder.grading.schedule import show_progress
+    from autograder.grading.telling import Telling
     from autograder.sandbox import choose_backend
     from course.sample_class.graded import grade_sample_class
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
-    progress = None if args.json else show_progress
     course_root, report = places(args.course_root, args.report, args.sample)
     take_database(args, course_root, make=True)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
-        summary = grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, progress)
+        summaries = [grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, None if args.json else Telling())]
     else:
-        backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-        summary = grade_class(args.submissions, args.assignment, course_root, report, args.jobs,
-                              args.regrade, backend, progress)
+        backend, names, summaries = choose_backend(args.backend, args.allow_unsafe, args.cold), wanted(
+            args.assignment, args.submissions, course_root), []
+        for place, name in enumerate(names, start=1):
+            telling = None if args.json else Telling((name, place, len(names)) if len(names) > 1 else None)
+            summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling))
+            if len(names) > 1 and not args.json:
+                _say(summaries[-1])
     if args.json:
-        print(json.dumps(asdict(summary), indent=1, default=str))
-    else:
-        print("\n".join([*(f"changed    {line}" for line in summary.changed), *summary.lines()]))
-    return 1 if (summary.people or summary.left_out or summary.stale) and not args.sample else 0
+        found = [asdict(summary) for summary in summaries]
+        print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
+    elif len(summaries) == 1:
+        _say(summaries[0])
+    return 1 if any(one.people or one.left_out or one.stale for one in summaries) and not args.sample else 0
+
+
+def _say(summary) -> None:
+    print("\n".join([*(f"changed    {line}" for line in summary.changed), *summary.lines()]), flush=True)

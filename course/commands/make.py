@@ -101,10 +101,10 @@ def make_book(jobs: int) -> Results:
 
 def grade_sample(jobs: int) -> Results:
     """Grade the sample class. It is ours, so a machine without isolation may grade it, with a warning."""
-    from autograder.grading.schedule import show_progress
+    from autograder.grading.telling import Telling
     from course.sample_class.graded import grade_sample_class
 
-    summary = grade_sample_class(jobs=jobs, allow_unsafe=True, progress=show_progress)
+    summary = grade_sample_class(jobs=jobs, allow_unsafe=True, progress=Telling())
     if summary.isolation == "process":
         print("  WARNING: nothing here can isolate submissions. The sample class is ours and was graded without a "
               "sandbox, less the submissions that do harm.\n  `course grade` refuses other people's work on this "

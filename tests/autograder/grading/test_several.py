@@ -1,0 +1,109 @@
+"""Several assignments in one command: which ones, how far it is, and Ctrl-C, which loses nothing."""
+import os
+import signal
+import sys
+
+import pytest
+
+from autograder.classroom.class_book import open_class_book
+from autograder.classroom.gradebook import course_config
+from autograder.classroom.several import wanted
+from autograder.classroom.whole_class import journal
+from autograder.errors import CourseError
+from autograder.grading.assignment import load_assignment
+from autograder.grading.telling import Telling, spoken
+from autograder.grading.verdict import Verdict
+from course.cli import main
+from course.sample_class.handed_in import Notebook
+
+STAND_IN, FIRST = "90-stand-in", "01-static-embeddings"
+
+
+def put(path, data=b""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def test_all_are_those_that_something_is_named_after(stand_in, notebook_of, tmp_path):
+    put(tmp_path / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    put(tmp_path / "in" / "bo" / f"{FIRST}.ipynb", b"{}")
+    put(tmp_path / "in" / "cy" / "mine.ipynb", b"{}")
+    assert wanted("all", tmp_path / "in", tmp_path) == [FIRST, STAND_IN]
+    put(tmp_path / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb")
+    assert wanted("all", None, tmp_path) == [STAND_IN]
+    assert wanted("90, 1,90", None, tmp_path) == [STAND_IN, FIRST]
+    with pytest.raises(CourseError, match="nothing here is named after an assignment"):
+        wanted("all", None, tmp_path / "in")
+    with pytest.raises(CourseError, match="no assignment '77'"):
+        wanted("77", None, tmp_path)
+
+
+@pytest.mark.sandbox
+def test_one_command_grades_all_that_was_handed_in_and_says_which_it_is_at(stand_in, notebook_of, new_root, tmp_path, capsys):
+    root = new_root(tmp_path / "course")
+    put(tmp_path / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    put(tmp_path / "in" / "ada" / FIRST / f"{FIRST}.ipynb", Notebook(load_assignment("01")).data())
+    code = main(["grade", str(tmp_path / "in"), "--assignment", "all", "--course-root", str(root)])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert f"1/2 {FIRST}     1 of 1" in said and f"2/2 {STAND_IN}     1 of 1" in said
+    assert {name: journal(root, load_assignment(name))["ada"].results[0]["earned"] for name in ("01", "90")} == {"01": 0, "90": 3}
+
+
+def test_the_time_that_is_left_follows_from_the_pace_of_this_run(capsys):
+    now = [0.0]
+    telling = Telling(clock=lambda: now[0])
+    verdict = Verdict("ada", STAND_IN, "s", "c", results=[{"earned": 3.0}], seconds=1.25)
+    now[0] = 20.0
+    telling(81, 111, verdict)           # eighty are kept from an earlier run: one was judged in these 20 s
+    telling(111, 111, verdict)
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.split() == "81 of 111 ada 3 points 1.2 s about 10 min left".split() and "left" not in last
+    assert [spoken(seconds) for seconds in (0.2, 89, 91, 5_399, 9_000)] == [
+        "about 1 s left", "about 89 s left", "about 2 min left", "about 1 h 30 min left", "about 2 h 30 min left"]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("after", [1, 3])
+def test_ctrl_c_ends_with_130_keeps_what_was_graded_and_the_same_command_goes_on(stand_in, notebook_of, new_root, tmp_path, after):
+    """A real SIGINT to the whole group of processes, as a terminal sends it."""
+    root, students = new_root(tmp_path / "course"), [f"student-{number}" for number in range(8)]
+    for student in students:
+        put(tmp_path / "in" / student / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    command = ["grade", str(tmp_path / "in"), "--assignment", "90", "--course-root", str(root), "--jobs", "2"]
+    read, write = os.pipe()
+    errors = tmp_path / "errors"
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            os.setpgid(0, 0)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.stdout, sys.stderr = os.fdopen(write, "w", buffering=1), errors.open("w", buffering=1)
+            os.dup2(sys.stderr.fileno(), 2)
+            code = main(command)
+        finally:
+            os._exit(code)
+    os.close(write)
+    with os.fdopen(read) as said:
+        for _ in range(after):
+            assert " of 8 " in said.readline()
+        os.killpg(child, signal.SIGINT)
+        said.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    assert errors.read_text() == "course grade: interrupted\n"
+    kept = journal(root, stand_in)
+    assert after <= len(kept) < 8
+    times = {path: path.stat().st_mtime_ns for path in (root / "verdicts" / STAND_IN).glob("*.json")}
+    assert main(command) == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times       # nobody was judged twice
+    with open_class_book(course_config(root), root, stand_in) as book:
+        held = book.held()
+        assert all(book.is_stored(verdict, held) for verdict in journal(root, stand_in).values())
+    assert sorted(held) == students
+
+
+def test_help_names_the_code_of_an_interrupted_grading(capsys):
+    with pytest.raises(SystemExit):
+        main(["grade", "--help"])
+    assert "130 interrupted (Ctrl-C): what was graded by then is kept" in capsys.readouterr().out
