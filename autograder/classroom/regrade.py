@@ -22,6 +22,7 @@ from autograder.grading.schedule import difference, grade_all
 from autograder.grading.verdict import Verdict, save_verdict
 
 STAGE = ".regrade"
+NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
 NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course grade` again"
 
 
@@ -80,7 +81,7 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     again = grade_all(todo, assignment, stage, jobs, backend=backend, progress=progress).verdicts
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
-                cannot={one.label: NO_COPY for student, one in older.items() if student not in copies})
+                cannot={one.label: NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies})
     for record, graded in rows:
         if record.student in again:
             _compare(made, record, again[record.student], graded, assignment)

@@ -33,6 +33,7 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import tells_case_apart, write_whole
 from autograder.grading.guard import Guard
+from autograder.grading.reading import is_placeholder
 from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Verdict, load_verdict
@@ -174,7 +175,8 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
     path = course_root / "submitted" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
     copy = Submission(verdict.student, path, timestamp=verdict.timestamp, name=verdict.name, lms_id=verdict.lms_id,
                       late=verdict.late, entry=verdict.entry)
-    return copy if verdict.readable and hash_of(path) == verdict.submission else None
+    there = verdict.submission and hash_of(path) == verdict.submission
+    return copy if there and (verdict.readable or not is_placeholder(path)) else None
 
 
 def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard,

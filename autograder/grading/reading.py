@@ -13,6 +13,8 @@ from autograder.grading.limited import Limited, in_limits
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Piece, marks, transplant
 
+UNREAD = b"This submission could not be read: "
+
 
 @dataclass
 class Reading:
@@ -114,4 +116,10 @@ def copy_notebook(submission: Submission, target: Path, coming: Callable[[str], 
 
 def placeholder(problem: str) -> bytes:
     """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
-    return f"This submission could not be read: {problem}\n".encode(errors="replace")
+    return UNREAD + f"{problem}\n".encode(errors="replace")
+
+
+def is_placeholder(path: Path) -> bool:
+    """Whether a file, which must be there, is such a placeholder and not what a student handed in."""
+    with path.open("rb") as file:
+        return file.read(len(UNREAD)) == UNREAD

@@ -154,3 +154,15 @@ def test_a_regrade_judges_every_hand_in_by_the_new_checks(root, stand_in, tmp_pa
     assert main(["regrade", "90", "--write", "--course-root", str(root)]) == 0
     assert {load_verdict(root / "hand-ins" / number, NAME, "ada").checks for number in "12"} == {"other"}
     assert totals(root)["ada"] == "3" and load_verdict(root, NAME, "ada").hand_ins[0]["counts"]
+
+
+@pytest.mark.sandbox
+def test_a_regrade_reads_again_a_notebook_that_was_refused_and_names_one_of_which_nothing_was_kept(root, stand_in, tmp_path, monkeypatch, capsys):
+    foreign = {"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "source": "x", "metadata": {"nbgrader": {"grade_id": "other"}}}]}
+    handed_in(tmp_path / "two", {f"ed/{NAME}/{FILE}": json.dumps(foreign), f"flo/{NAME}/notes.txt": b"no notebook"})
+    course(root, "grade", tmp_path / "two")
+    monkeypatch.setitem(stand_in.__dict__, "checks_hash", "other")
+    capsys.readouterr()
+    assert main(["regrade", "90", "--course-root", str(root)]) == 1
+    said = capsys.readouterr().out
+    assert "same       1 come out as before: ed" in said and "cannot     flo: it could not be read then" in said
