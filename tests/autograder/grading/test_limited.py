@@ -9,7 +9,7 @@ from autograder.errors import MachineError
 from autograder.grading.files import tells_case_apart, write_whole, writing
 from autograder.grading.guard import LOG, Guard
 from autograder.grading.intake import IntakeError
-from autograder.grading.limited import in_limits
+from autograder.grading.limited import Limited, in_limits
 from autograder.grading.magics import without_magics
 
 
@@ -39,6 +39,48 @@ def test_a_child_that_does_not_end_is_ended_by_processor_time():
 def test_any_other_exception_brings_its_traceback():
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         in_limits(lambda: 1 // 0)
+
+
+def does(what):
+    """What a child is asked in the tests below: its process, a refusal, a death, memory without end, its open files."""
+    if what == "refuse":
+        raise IntakeError("the file is empty")
+    if what == "die":
+        os._exit(0)
+    if what == "grow":
+        return [0] * 10**9
+    if what == "spin":
+        while True:
+            pass
+    return {"who": os.getpid(), "files": sorted(map(int, os.listdir("/proc/self/fd")))[:-1]} if what == "who" else what
+
+
+def test_one_child_serves_one_item_after_another_and_holds_no_file_of_ours():
+    held = os.open(os.devnull, os.O_RDONLY)
+    with Limited(does) as child:
+        first = child("who")
+        with pytest.raises(IntakeError, match="the file is empty"):
+            child("refuse")
+        assert child("\ud800}\n") == "\ud800}\n" and child("who") == first != {"who": os.getpid()}
+        assert held not in first["files"] and len(first["files"]) == 5
+    os.close(held)
+    assert not os.path.exists(f"/proc/{first['who']}")
+
+
+@pytest.mark.parametrize("what", ["die", "grow", "spin"])
+def test_what_ends_the_child_is_a_refusal_and_the_next_item_gets_a_fresh_one(what):
+    with Limited(does, seconds=1, memory=256 << 20) as child:
+        for before in ("who", "nobody"):        # a child that has served, and a fresh one
+            assert before == "nobody" or child("who")
+            with pytest.raises(IntakeError, match="more than 1 s or 256 MiB"):
+                child(what)
+        assert child("x") == "x"
+
+
+def test_an_item_that_finds_the_child_dead_is_done_all_the_same():
+    with Limited(does) as child:
+        os.kill(child("who")["who"], signal.SIGKILL)
+        assert child("x") == "x" and child("y") == "y"
 
 
 LINES = ["a" * 50_000, "a," * 25_000, "a = " * 12_000, " " * 50_000 + "x", "%" * 50_000, "!" + "x" * 50_000, "x?" * 25_000,
