@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.catalogue import ROOT, assignments
+from autograder.authoring.catalogue import ROOT, assignments, bare
 from autograder.classroom.release import release
 from autograder.errors import CourseError
 from autograder.grading.assignment import load_assignment
@@ -118,3 +118,15 @@ def test_every_assignments_archive_gives_a_right_notebook_all_points(number, tmp
     said = checked(unpacked(one, tmp_path), list(cells(one.entry.notebook)))
     assert {id: earned for id, (earned, _) in said.items()} == {
         id: exercise.points for id, exercise in one.exercises.items() if exercise.stages}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [one.number for one in assignments()])
+def test_no_assignments_archive_has_a_solution_line_a_mistakes_source_or_the_grader(number, tmp_path):
+    one = load_assignment(number)
+    folder = unpacked(one, tmp_path)
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in files if path.startswith(("solutions", "tests", *(f"autograder/{room}" for room in ("grading", "classroom", "sandbox"))))
+                or any(word in path for word in ("mistakes", "proven", "equivalents"))]
+    lines = {bare(line) for cell in json.loads((folder / f"{one.name}.ipynb").read_text())["cells"] for line in "".join(cell["source"]).split("\n")}
+    assert lines & set(one.entry.secret_lines()) == set() and len(lines) > 50
