@@ -26,6 +26,7 @@ COMMANDS = {
     "release": "put an assignment into an archive for students: notebook, what it imports, no answers",
     "collect": "put what a class handed in into nbgrader's submitted/, without touching the originals",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
+    "worker": "judge on this machine for `course grade --scheduler` on another",
     "due": "show or set an assignment's due date and a student's extension, in nbgrader's gradebook",
     "regrade": "after checks have changed: show what changes, and write it with --write",
     "report": "write the class report from the records of the last grading",

@@ -34,7 +34,7 @@ from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import tells_case_apart, write_whole
 from autograder.grading.guard import Guard
 from autograder.grading.reading import is_placeholder
-from autograder.grading.schedule import difference, grade_all
+from autograder.grading.schedule import Crew, difference, grade_all
 from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Verdict, load_verdict
 
@@ -88,16 +88,17 @@ class Summary:
 
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
                 jobs: int = 1, regrade: bool = False, backend: object = None,
-                progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
+                progress: Callable[[int, int, Verdict], None] | None = None, crew: Crew | None = None) -> Summary:
     """Grade every submission under `where`: a folder or one zip; None takes what `course collect` has brought, and, with
     `regrade`, the copies of earlier runs.
 
     regrade: judge again what is under `where`, and every other verdict that is by older checks. backend: None takes the
-    strongest isolation here. Raises CourseError for what the instructor must mend; never for what is in a submission.
+    strongest isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises CourseError for what
+    the instructor must mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
 
-    backend = backend or choose_backend()
+    isolation = (crew or backend or choose_backend()).name
     loaded = load_assignment(assignment)
     loaded.check_points()
     course_root = course_root.resolve()
@@ -145,7 +146,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
 
     settled: set[str] = set()
     with open_class_book(config, course_root, loaded) as book:
-        batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard)
+        batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard, crew)
         for student in (given & set(batch.verdicts)) - settled:
             keep(batch.verdicts[student])
         hand_ins.settle(course_root, loaded, config)
@@ -158,7 +159,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     grades, page, people = _write(course_root, report, loaded, config, guard, left_out)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
-    return Summary(loaded.name, len(submissions), batch.kept, people, backend.name, batch.seconds,
+    return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, changed, left_out, stale)
 

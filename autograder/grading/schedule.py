@@ -60,7 +60,9 @@ class Batch:
 
 
 class Crew(Protocol):
-    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster)."""
+    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster). name: of the isolation."""
+
+    name: str
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
         """Get ready for `count` submissions."""
@@ -134,6 +136,7 @@ class Here:
         from autograder.sandbox import choose_backend
 
         self._jobs, self._backend = jobs, backend or choose_backend()
+        self.name = self._backend.name
         self._workers: list[Worker] = []
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:

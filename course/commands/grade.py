@@ -33,6 +33,9 @@ it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a 
 
 Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
 grades.csv has a row for each of them (`course export` writes it as platforms read it).
+Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
+gradebook is written here only. The book's page "Grading on many machines" says how.
+
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, 1 somebody needs a person, or
 an entry was not graded, 2 could not run, 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes
 on from there."""
@@ -44,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)")
     parser.add_argument("--assignment", default="01", help="number or name, several with commas, or \"all\": each that something in SUBMISSIONS is named after (default: 01)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="judge on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
+                        "see `course worker` (default: here)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
@@ -82,11 +87,16 @@ def run(args: argparse.Namespace) -> int:
     if args.sample:
         summaries = [grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, None if args.json else Telling())]
     else:
-        backend, names, summaries = choose_backend(args.backend, args.allow_unsafe, args.cold), wanted(
-            args.assignment, args.submissions, course_root), []
+        crew = backend = None
+        if args.scheduler:
+            from autograder.grading.cluster import Cluster
+            crew = Cluster(args.scheduler, args.backend or "bubblewrap", args.cold)
+        else:
+            backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
+        names, summaries = wanted(args.assignment, args.submissions, course_root), []
         for place, name in enumerate(names, start=1):
             telling = None if args.json else Telling((name, place, len(names)) if len(names) > 1 else None)
-            summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling))
+            summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))
             if len(names) > 1 and not args.json:
                 _say(summaries[-1])
     if args.json:

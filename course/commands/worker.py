@@ -1,0 +1,43 @@
+"""`course worker`: judge on this machine for `course grade --scheduler` on another."""
+import argparse
+import os
+import sys
+
+SUMMARY = "judge on this machine for `course grade --scheduler` on another"
+EPILOG = """\
+On one machine `dask scheduler`, on each that shall judge `course worker ADDRESS --jobs N`, where the class lies `course grade ...
+--scheduler ADDRESS`. All need this course from the same commit, with the same environment.
+
+It is Dask's own worker with one thread a process, so `dask worker ADDRESS --nthreads 1 --nworkers N`, as Dask's deployers start
+it, is as good. What follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with tls://.
+
+Whoever reaches scheduler or worker can run code here as you: keep both in a network of your own, or use tls://. Student code
+runs in sandboxes as with `course grade`; where nothing here can isolate, this refuses to start."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The scheduler, and how many at a time."""
+    parser.add_argument("scheduler", metavar="ADDRESS", help="the scheduler: tcp://HOST:PORT or tls://HOST:PORT")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time, one process each (default: 1)")
+    parser.add_argument("--backend", metavar="NAME", help="bubblewrap or container: what to look for (default: the strongest)")
+    parser.add_argument("dask", nargs="*", metavar="-- OPTIONS", help="options of `dask worker`")
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become Dask's worker; never returns unless something is missing."""
+    from importlib.util import find_spec
+
+    from autograder.errors import CourseError
+    from autograder.grading.cluster import MISSING
+    from autograder.sandbox import choose_backend
+
+    if args.jobs < 1:
+        raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    if find_spec("distributed") is None:
+        raise CourseError(MISSING.replace("--scheduler", "`course worker`"))
+    backend = choose_backend(args.backend)
+    print(f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}", flush=True)
+    # Its limit on memory would pause a worker for what the judging process beside it takes, which has a limit of its own.
+    os.execv(sys.executable, [sys.executable, "-m", "dask", "worker", args.scheduler, "--nthreads", "1", "--nworkers", str(args.jobs),
+                              "--memory-limit", "0", "--no-dashboard", *args.dask])

@@ -1,0 +1,283 @@
+"""Grading on other machines: a real scheduler of Dask and real workers on the loopback address, some of which die."""
+import contextlib
+import copy
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.whole_class import grade_class
+from autograder.errors import CourseError, MachineError
+from autograder.grading import parcels
+from autograder.grading.assignment import SECRET_FILE, course_secret
+from autograder.grading.cluster import Cluster
+from autograder.grading.schedule import grade_all
+from autograder.grading.seeds import Seeds
+from autograder.grading.submissions import Submission
+from course.cli import main
+
+pytestmark = pytest.mark.sandbox
+HERE = Path(__file__).parent
+STAND_IN = "90-stand-in"
+RIGHT = "def double(x):\n    return x + x"
+HANDED_IN = {
+    "ada": RIGHT,
+    "bo": "def double(x):\n    return x + abs(x)",
+    "eve": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\ndef double(x):\n    os.kill(-1, signal.SIGKILL)",
+    "fay": "def double(x):\n    raise ValueError(x)",
+    "gil": f"# hold\n{RIGHT}",
+    "hal": "print('{\"verdict\": {}}')\ndef double(x):\n    return 2 * x",
+}
+
+
+@pytest.fixture(scope="module")
+def handed_in(stand_in, notebook_of, tmp_path_factory):
+    """A class of eight in which one is held while it is judged, one is hostile, one is no zip, one is something else."""
+    folder = tmp_path_factory.mktemp("handed-in")
+    for student, source in HANDED_IN.items():
+        put(folder / student / STAND_IN / f"{STAND_IN}.ipynb", notebook_of(source))
+    put(folder / "cy.zip", b"PK no zip")
+    put(folder / "dee" / STAND_IN / f"{STAND_IN}.ipynb", json.dumps({"nbformat": 4, "cells": []}).encode())
+    return folder
+
+
+def put(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def here(handed_in, new_root, tmp_path_factory):
+    """The same class graded by processes of this machine."""
+    root = rooted(new_root, tmp_path_factory.mktemp("here"))
+    return root, grade_class(handed_in, "90", root, root / "report")
+
+
+def rooted(new_root, folder):
+    """A course root with the secret that all of these tests share."""
+    root = new_root(folder / "course")
+    (root / SECRET_FILE).write_bytes(b"one secret for both ways to judge")
+    (root / SECRET_FILE).chmod(0o600)
+    return root
+
+
+class Dask:
+    """A scheduler and workers, real processes on the loopback address."""
+
+    def __init__(self, folder, stand_in_folder):
+        self.folder, self.stand_in, self.workers, self.started = folder, stand_in_folder, {}, []
+        file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        wait_for(file.exists)
+        self.address = json.loads(file.read_text())["address"]
+
+    def _start(self, name, *arguments, **environment):
+        log = (self.folder / f"{name}-{len(self.started)}.log").open("wb")
+        self.started.append(subprocess.Popen(
+            [sys.executable, "-m", "dask", name, *arguments, "--no-dashboard"], stdout=log, stderr=log, cwd=self.folder,
+            env=os.environ | {"STAND_IN_FOLDER": str(self.stand_in)} | environment))
+        return self.started[-1]
+
+    def worker(self, *arguments, **environment):
+        """Start one more."""
+        process = self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0",
+                              "--preload", str(HERE / "stand_in_worker.py"), *arguments, **environment)
+        self.workers[process.pid] = process
+
+    def with_workers(self, count):
+        """The same with at least so many workers: those that live, and new ones."""
+        while len(self.workers) < count:
+            self.worker()
+        return self
+
+    def end_who_judges(self, times):
+        """Wait until a worker of ours judges the one that is held, and kill it; so many times, then nobody is held any more."""
+        for _ in range(times):
+            wait_for(lambda: self._at_it())
+            process = self.workers.pop(self._at_it()[0])
+            process.kill()
+            process.wait()
+        (self.stand_in / "hold").unlink()
+
+    def _at_it(self):
+        began = [int(path.name.removeprefix("began-")) for path in self.stand_in.glob("began-*")]
+        return [pid for pid in began if pid in self.workers]
+
+    def close(self):
+        """End what still runs."""
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def dask(stand_in_folder, tmp_path_factory):
+    """The scheduler that most of the tests share."""
+    made = Dask(tmp_path_factory.mktemp("dask"), stand_in_folder)
+    yield made
+    made.close()
+
+
+@contextlib.contextmanager
+def killing(dask, times):
+    """While the block runs, those who judge the one that is held are killed."""
+    (dask.stand_in / "hold").touch()
+    thread = threading.Thread(target=dask.end_who_judges, args=(times,), daemon=True)
+    thread.start()
+    yield
+    thread.join()
+    began = list(dask.stand_in.glob("began-*"))
+    assert len(began) == (2 if times == 1 else times)       # it began anew on another worker
+    for path in began:
+        path.unlink()
+
+
+def wait_for(condition):
+    for _ in range(12_000):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass")
+
+
+def rows(root):
+    """Every score of the gradebook."""
+    with open_gradebook(course_config(root)) as gradebook:
+        return {(submission.student.id, grade.name): (grade.auto_score, grade.manual_score, grade.needs_manual_grade)
+                for submission in gradebook.assignment_submissions(STAND_IN) for notebook in submission.notebooks
+                for grade in notebook.grades}
+
+
+def verdicts(root):
+    """Every record but for the seconds."""
+    return {path.stem: json.loads(path.read_text()) | {"seconds": 0} for path in (root / "verdicts" / STAND_IN).glob("*.json")}
+
+
+def test_four_workers_give_the_gradebook_of_this_machine_though_one_is_killed_while_it_judges(here, handed_in, dask, new_root, tmp_path):
+    root, said = rooted(new_root, tmp_path), []
+    with killing(dask.with_workers(4), times=1):
+        grade_class(handed_in, "90", root, tmp_path / "report", crew=Cluster(dask.address, note=said.append))
+    assert len(dask.workers) == 3 and any("the worker went away" in line for line in said)
+    assert rows(root) == rows(here[0]) and verdicts(root) == verdicts(here[0])
+    assert {student: one["fault"] for student, one in verdicts(root).items()} == dict.fromkeys([*HANDED_IN, "cy", "dee"], False)
+
+
+def test_a_submission_over_which_two_workers_die_waits_for_a_human_and_the_rest_is_graded(handed_in, dask, stand_in, new_root, tmp_path):
+    wanted = [Submission(student, handed_in / student / STAND_IN / f"{STAND_IN}.ipynb") for student in ("gil", "ada")]
+    with killing(dask.with_workers(3), times=2):
+        batch = grade_all(wanted, stand_in, rooted(new_root, tmp_path), crew=Cluster(dask.address))
+    assert batch.verdicts["ada"].readable and not batch.verdicts["ada"].fault and len(dask.workers) == 1
+    assert batch.verdicts["gil"].fault and "failed twice" in batch.verdicts["gil"].human[0]["reason"]
+
+
+def test_a_scheduler_that_goes_away_is_said_and_a_rerun_with_another_completes(
+        here, handed_in, dask, stand_in_folder, new_root, tmp_path, capfd):
+    root, address = rooted(new_root, tmp_path), dask.with_workers(1).address
+
+    def kill_the_scheduler(done, total, verdict):
+        if verdict.readable:
+            dask.scheduler.kill()
+            dask.scheduler.wait()
+    with pytest.raises(MachineError, match=f"the Dask scheduler at {address} is lost. What was graded is kept"):
+        grade_class(handed_in, "90", root, tmp_path / "report", progress=kill_the_scheduler, crew=Cluster(address))
+    kept = verdicts(root)
+    assert 1 <= len(kept) < len(verdicts(here[0]))
+    with contextlib.closing(Dask(tmp_path, stand_in_folder)) as other:
+        other.worker()
+        assert main(["grade", str(handed_in), "--assignment", "90", "--course-root", str(root), "--scheduler", other.address]) == 1
+    assert f"({len(kept)} unchanged)" in capfd.readouterr().out
+    assert rows(root) == rows(here[0]) and verdicts(root) == verdicts(here[0])
+
+
+@pytest.mark.parametrize("arguments, environment, said", [
+    ((), {"OTHER_CHECKS": "1"}, r"checks is f+ here and \w+ at the command.*same commit"),
+    (("--nthreads", "2"), {}, "2 threads and needs exactly one")], ids=["other checks", "two threads"])
+def test_a_worker_that_is_not_as_it_must_be_refuses_in_words_and_is_sent_nothing(
+        handed_in, stand_in_folder, new_root, tmp_path, arguments, environment, said):
+    root = rooted(new_root, tmp_path)
+    with contextlib.closing(Dask(tmp_path, stand_in_folder)) as dask:
+        dask.worker(*arguments, **environment)
+        with pytest.raises(MachineError, match=f"no worker at {dask.address} can go on.*{said}"):
+            grade_class(handed_in, "90", root, tmp_path / "report", crew=Cluster(dask.address))
+    assert not verdicts(root)
+
+
+def test_no_scheduler_is_said_with_the_remedy(handed_in, stand_in, new_root, tmp_path):
+    root = rooted(new_root, tmp_path)
+    with pytest.raises(MachineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 .*`dask scheduler`"):
+        grade_class(handed_in, "90", root, tmp_path / "report", crew=Cluster("tcp://127.0.0.1:1"))
+
+
+def test_without_the_package_the_remedy_is_said(monkeypatch):
+    monkeypatch.setattr("autograder.grading.cluster.find_spec", lambda name: None)
+    with pytest.raises(CourseError, match=r"`distributed`, which is not installed here: .*\[cluster\]"):
+        Cluster("tcp://127.0.0.1:1")
+    with pytest.raises(CourseError, match="with isolation or not at all"):
+        monkeypatch.undo() or Cluster("tcp://127.0.0.1:1", "process")
+
+
+@pytest.fixture
+def parcel(stand_in, here, notebook_of, tmp_path):
+    """A submission on its way, and what an honest worker sends back."""
+    source = tmp_path / "ada.ipynb"
+    source.write_bytes(notebook_of(HANDED_IN["bo"]))
+    secret = course_secret(here[0])
+    sent = parcels.packed(Submission("Ada Lovelace", source, name="Ada Lovelace", lms_id="9002"), Seeds.drawn(stand_in, "Ada Lovelace", secret))
+    record = verdicts(here[0])["bo"] | {"student": sent.token, "name": sent.token, "seed_ids": sent.seeds.ids}
+    return sent, record, secret
+
+
+def test_a_task_names_nobody_and_does_not_hold_the_secret(parcel, stand_in):
+    sent, _, secret = parcel
+    text = parcels.line({"terms": parcels.terms(stand_in, "bubblewrap", False), "task": sent.task()}).decode()
+    assert not [word for word in ("Ada", "Lovelace", "9002", "ada.ipynb", secret.hex(), repr(secret)[2:-1]) if word in text]
+    submission, seeds = parcels.unpacked(json.loads(text)["task"])
+    assert submission.read() == sent.content and seeds == sent.seeds
+    assert hashlib.sha256(sent.content).hexdigest() not in sent.token
+
+
+def test_an_answer_to_what_was_sent_is_taken_and_the_student_put_back(parcel, stand_in):
+    sent, record, _ = parcel
+    verdict = parcels.opened(record, sent, stand_in, "bubblewrap")
+    assert (verdict.student, verdict.name, verdict.lms_id) == ("Ada Lovelace", "Ada Lovelace", "9002")
+    assert verdict.results == record["results"] and verdict.source == sent.submission.identity()
+
+
+TAMPERED = {
+    "another student's": lambda one: one.update(student="bo"),
+    "another notebook's": lambda one: one.update(submission="0" * 64),
+    "another assignment's": lambda one: one.update(assignment="01-static-embeddings"),
+    "other checks'": lambda one: one.update(checks="0" * 64),
+    "other seeds'": lambda one: one["seed_ids"].update({"90.double": "0"}),
+    "no isolation": lambda one: one.update(tier="process"),
+    "more points than there are": lambda one: one["results"][0]["stages"][0].update(earned=5, points=5),
+    "a sum of its own": lambda one: one["results"][0].update(earned=3.0),
+    "not a number": lambda one: one["results"][0].update(earned=math.nan),
+    "a stage twice": lambda one: one["results"][0]["stages"].append(one["results"][0]["stages"][0]),
+    "no results": lambda one: one.update(results=[]),
+    "a status of its own": lambda one: one["results"][0]["stages"][0].update(status="brilliant"),
+    "a long text": lambda one: one["results"][0]["stages"][0].update(cause="x" * 10_000),
+    "points for what cannot be read": lambda one: one.update(human=[{"exercise": None, "reason": "x"}]),
+    "another exercise": lambda one: one.update(human=[{"exercise": "01.ppmi", "reason": "x"}]),
+    "a text for a list": lambda one: one.update(ignored="x"),
+    "a list for a text": lambda one: one.update(own={"double": ["x"]}),
+    "another field": lambda one: one.update(more=1),
+    "no dictionary": lambda one: one.clear(),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_an_answer_to_anything_else_is_refused(parcel, stand_in, how):
+    sent, record, _ = parcel
+    changed = copy.deepcopy(record)
+    TAMPERED[how](changed)
+    with pytest.raises(parcels.BadAnswer):
+        parcels.opened(changed, sent, stand_in, "bubblewrap")
