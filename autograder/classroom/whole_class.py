@@ -125,7 +125,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, loaded, one, from_copy(      # noqa: B023
             course_root, earlier, loaded) if earlier and earlier.source != one.identity() else None))      # noqa: B023
     submissions = hand_ins.counted(submissions, loaded, course_root, config, lambda several, journal: grade_all(
-        several, loaded, journal, jobs, regrade, backend, guard=guard))
+        several, loaded, journal, jobs, regrade, backend, guard=guard, crew=crew))
     by_student = {submission.student: submission for submission in submissions}
 
     def settle(done: int, total: int, verdict: Verdict) -> None:

@@ -88,7 +88,7 @@ class Assignment:
         from autograder.grading.closure import ROOT, files_behind, modules_in
 
         here = ROOT / "autograder"
-        modules = [f"grading.{name}" for name in ("assignment", "verdict", "intake", "magics", "patience", "reading", "transplant")]
+        modules = [f"grading.{name}" for name in ("assignment", "verdict", "intake", "magics", "patience", "reading", "seeds", "transplant")]
         modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
         modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
         earlier = earlier_chapters(self.number)

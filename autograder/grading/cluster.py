@@ -61,20 +61,20 @@ class Cluster:
             raise CourseError("--scheduler with --backend process: other machines judge with isolation or not at all")
         self.address, self.name, self._cold, self._note = address, isolation, cold, note
         self._link: subprocess.Popen | None = None
-        self._heard = bytearray()
         self._workers: dict[str, Distant] = {}
-        self._out: dict[str, str] = {}          # workers that are given nothing any more, with the reason
-        self._threads: dict[str, int] = {}      # who is there, as the scheduler says
         self._decided: list[tuple[Submission, Verdict]] = []
         self._back: deque[Submission] = deque()     # from workers that did not begin: no sign against the submission
-        self._number = 0
-        self._waiting = False
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
         """See schedule.Crew."""
         self._assignment, self._most = assignment, count
         self._secret, self._guard = course_secret(course_root), Guard(course_root)
         self._terms = parcels.terms(assignment, self.name, self._cold)
+        self._heard = bytearray()
+        self._out: dict[str, str] = {}          # workers that are given nothing any more, with the reason
+        self._threads: dict[str, int] = {}      # who is there, as the scheduler says
+        self._number = 0
+        self._waiting = False
         self._link = subprocess.Popen([sys.executable, "-m", "autograder.grading.link", self.address, str(os.getpid())],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
@@ -131,8 +131,12 @@ class Cluster:
         if self._link:
             self._link.kill()
             self._link.wait()
-            self._link.stdin.close()
+            with contextlib.suppress(OSError):      # what it did not take any more
+                self._link.stdin.close()
             self._link.stdout.close()
+        self._workers.clear()
+        self._decided.clear()
+        self._back.clear()
 
     def _packed(self, submission: Submission) -> parcels.Parcel | Verdict:
         try:

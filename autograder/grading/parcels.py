@@ -27,7 +27,7 @@ PROTOCOL = 1
 MAX_ANSWER = 16 * 2**20     # bytes of one answer; a verdict holds at most the sources and a few sentences a stage
 MAX_SENTENCES = 200         # of one kind in a verdict
 FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "borrowed", "fault",
-         "seconds", "tries")        # the fields of a Verdict that a worker fills in
+         "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
 
 
 class BadAnswer(Exception):
@@ -155,7 +155,7 @@ def _shaped(came: Verdict) -> bool:
                     and all(_row(stage, STAGE) and stage["status"] in STATUSES
                             and all(_text(stage[name]) for name in ("cause", "detail", "misconception")) for stage in one["stages"])
                     for one in came.results)
-            and came.tries in (1, 2) and 0 <= came.seconds < 1e6)
+            and came.tries in (1, 2) and 0 <= came.seconds < 1e6 and 0 <= came.memory < 2**50)
 
 
 NUMBER = (int, float)
