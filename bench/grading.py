@@ -27,6 +27,7 @@ from rival_graders import OtterGrader, StockNbgrader
 from sandboxed import chapter_share, ours_alone, stock_alone
 
 from autograder.authoring.notebooks import interpreter_on_path, source_notebook
+from autograder.classroom.gradebook import prepare_course_root
 from autograder.grading.assignment import load_assignment
 from course.sample_class.handed_in import Notebook
 
@@ -202,7 +203,10 @@ def put(folder: Path, student: int, assignment: str, notebook: str) -> None:
 
 def run_ours(root: Path, submitted: Path, jobs: int, known: Path | None, assignment: str) -> dict:
     """What `course grade` measured of itself (see measured_course), with the seconds of the whole process by our clock."""
-    out = root.with_suffix(".json")
+    prepared, out = root.parent / f"prepared-{assignment}", root.with_suffix(".json")
+    if not prepared.exists():       # as the rival's: a new database starts alembic, once for a course
+        prepare_course_root(prepared, load_assignment(assignment))
+    shutil.copytree(prepared, root)
     command = [sys.executable, str(HERE / "measured_course.py"), str(out), str(known or "-"), "grade", str(submitted), "--assignment",
                assignment, "--jobs", str(jobs), "--course-root", str(root), "--report", str(root / "report")]
     begun = time.perf_counter()

@@ -77,7 +77,10 @@ def prepare(folder: Path) -> None:
     """Write the solutions file and build the student's notebook below `folder`, as for any assignment."""
     from autograder.authoring.notebooks import build
 
-    (folder / "solutions").mkdir(parents=True)
+    for real in (catalogue.SOLUTIONS, catalogue.EXERCISES):         # the course's own stay known beside it
+        (folder / real.name).mkdir(parents=True)
+        for path in real.glob("[0-9]*"):
+            (folder / real.name / path.name).symlink_to(path)
     (folder / "solutions" / f"{NAME}.py").write_text("\n\n".join(_percent_cells()) + "\n", encoding="utf-8")
     enter(folder)
     build(catalogue.assignment(NUMBER), folder / "build", folder / "exercises")
