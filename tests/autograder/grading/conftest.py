@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,7 +191,11 @@ def declare_stand_in() -> None:
 @pytest.fixture(scope="session")
 def stand_in_folder(tmp_path_factory) -> Path:
     """The solutions and the exercises with the stand-in beside the real ones."""
-    folder = tmp_path_factory.mktemp("stand-in")
+    return make_stand_in(tmp_path_factory.mktemp("stand-in"))
+
+
+def make_stand_in(folder: Path) -> Path:
+    """See stand_in_folder."""
     (folder / "solutions").mkdir()
     (folder / "exercises").mkdir()
     for real, mine in ((catalogue.SOLUTIONS, folder / "solutions"), (catalogue.EXERCISES, folder / "exercises")):
@@ -201,17 +206,24 @@ def stand_in_folder(tmp_path_factory) -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def stand_in_there(folder: Path) -> Iterator[Assignment]:
+    """The stand-in assignment, in the catalogue for as long as the block runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "SOLUTIONS", folder / "solutions")
+        patch.setattr(catalogue, "EXERCISES", folder / "exercises")
+        patch.setattr("autograder.sandbox.pool.WARM", ())       # its exercise needs no torch inside
+        patch.setattr("autograder.authoring.package.earlier_chapters", lambda number: {})     # and no chapter before it
+        if not (folder / "exercises" / STAND_IN).exists():
+            build(catalogue.assignment("90"), folder / "build", folder / "exercises")
+        yield load_assignment("90")
+
+
 @pytest.fixture(scope="module")     # a worker goes on to other files, where nobody knows of it
 def stand_in(stand_in_folder) -> Assignment:
     """The stand-in assignment, in the catalogue until the file of tests is done."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalogue, "SOLUTIONS", stand_in_folder / "solutions")
-        patch.setattr(catalogue, "EXERCISES", stand_in_folder / "exercises")
-        patch.setattr("autograder.sandbox.pool.WARM", ())       # its exercise needs no torch inside
-        patch.setattr("autograder.authoring.package.earlier_chapters", lambda number: {})     # and no chapter before it
-        if not (stand_in_folder / "exercises" / STAND_IN).exists():
-            build(catalogue.assignment("90"), stand_in_folder / "build", stand_in_folder / "exercises")
-        yield load_assignment("90")
+    with stand_in_there(stand_in_folder) as assignment:
+        yield assignment
 
 
 @pytest.fixture(scope="session")

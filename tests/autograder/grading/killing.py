@@ -1,6 +1,7 @@
 """A run of the grader that is killed as a machine kills it: at once, with its workers and their sandboxes."""
 import os
 import pkgutil
+import shutil
 import signal
 import sys
 import time
@@ -9,8 +10,46 @@ from pathlib import Path
 
 import psutil
 
+from autograder.classroom.gradebook import prepare_course_root
+from autograder.classroom.whole_class import Summary, grade_class
+from autograder.grading.assignment import SECRET_FILE, Assignment
+from tests.autograder.grading.derived import everything
+
 # A kill may come before each of these, and so between any two writes.
 STEPS = ("os.replace", "shutil.rmtree", "nbconvert.writers.FilesWriter.write", "sqlalchemy.orm.Session.commit", "os.unlink")
+
+
+class Disturbed:
+    """A small class that is graded from a new course root again and again, and what its first, undisturbed run leaves (`wanted`)."""
+
+    def __init__(self, books: object, folder: Path, assignment: Assignment, handed_in: dict[str, bytes], jobs: int = 1):
+        self.books, self.folder, self.jobs, self.number = books, folder, jobs, assignment.number
+        self.root, self.report, self.start = folder / "course", folder / "report", folder / "start"
+        for student, notebook in handed_in.items():
+            path = folder / "in" / student / assignment.name / f"{assignment.name}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(notebook)
+        books.new(self.start)
+        prepare_course_root(self.start, assignment)
+        (self.start / SECRET_FILE).write_bytes(b"the same hidden inputs each time")
+        (self.start / SECRET_FILE).chmod(0o600)
+        self.reset()
+        self.run()
+        self.wanted = self.found()
+
+    def run(self) -> Summary:
+        """`course grade`, in this process."""
+        return grade_class(self.folder / "in", self.number, self.root, self.report, self.jobs)
+
+    def reset(self) -> None:
+        """The course root and the gradebook as they were before the first run."""
+        for place in (self.root, self.report):
+            shutil.rmtree(place, ignore_errors=True)
+        self.books.copy(self.start, self.root)
+
+    def found(self) -> dict:
+        """What a run has left."""
+        return everything(self.root, self.report)
 
 
 def killed_run(run: Callable[[], object], kill_before: str | None = None, after: float | None = None) -> list[str]:
