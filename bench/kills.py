@@ -11,6 +11,7 @@ record has of the other database.
 import argparse
 import json
 import random
+import signal
 import statistics
 import sys
 import tempfile
@@ -40,6 +41,7 @@ def main() -> None:
     if server_programs() is None:
         print("no PostgreSQL server here: install postgresql")
         raise SystemExit(77)
+    signal.signal(signal.SIGINT, signal.default_int_handler)       # which a shell's background has ignored
     found = {}
     if args.only and (RESULTS / "kills.json").exists():
         found = json.loads((RESULTS / "kills.json").read_text())["databases"]

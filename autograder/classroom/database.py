@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from nbgrader.api import Gradebook, get_alembic_version
 from sqlalchemy import inspect, make_url, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 
 from autograder.errors import CourseError, MachineError
 
@@ -31,6 +31,7 @@ REMEDIES = {"locked": "Close what else has it open (formgrader, another grading,
             "unable to open": "See that its folder is there and that you may write to it",
             "full": "Make room on that disk", "disk I/O": "Make room on that disk or mend it",
             "No space left": "Make room on the server's disk", "could not extend": "Make room on the server's disk",
+            "could not write": "Make room on the server's disk",
             "not a database": "The file is damaged: move it away and grade again, or bring a copy back",
             "malformed": "The file is damaged: move it away and grade again, or bring a copy back",
             "password": f"Put the password {WHERE_A_PASSWORD_BELONGS}",
@@ -82,7 +83,7 @@ def shown(text: str) -> str:
     if url.drivername == SQLITE:
         return url.database or ""
     where = {name: value for name, value in url.query.items() if name in ("host", "port")}
-    return url.set(drivername=url.drivername.partition("+")[0], password=None, query=where).render_as_string()
+    return URL.create(url.drivername.partition("+")[0], url.username, None, url.host, url.port, url.database, where).render_as_string()
 
 
 def _read(text: str) -> URL:
@@ -97,11 +98,22 @@ def troubles(url: str) -> Iterator[None]:
     """Turn what a database raises in the block into a MachineError, and a missing driver into a CourseError."""
     try:
         yield
+    except (DataError, IntegrityError):
+        raise
     except DBAPIError as error:
         raise MachineError(trouble(url, error)) from error
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         need_driver()
         raise CourseError(f"the gradebook {shown(url)}: {error}") from error
+
+
+def database_error(error: BaseException | None) -> DBAPIError | None:
+    """What the database raised, if that is behind an exception; nbgrader wraps it. None where only a row did not fit."""
+    while error is not None:
+        if isinstance(error, DBAPIError):
+            return None if isinstance(error, (DataError, IntegrityError)) else error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def trouble(url: str, error: Exception) -> str:

@@ -22,7 +22,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
-from autograder.classroom.database import mend_version, trouble, troubles
+from autograder.authoring.notebooks import interpreter_on_path
+from autograder.classroom.database import database_error, mend_version, trouble, troubles
 from autograder.classroom.nbgrader_steps import STAND_IN
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
@@ -60,14 +61,13 @@ def course_config(course_root: Path) -> Config:
 
 def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     """Make the root, its configuration, and the assignment in release/ and in the database; quick when all is there."""
-    from autograder.authoring.notebooks import interpreter_on_path, source_notebook, write_notebook
+    from autograder.authoring.notebooks import source_notebook, write_notebook
 
     course_root = course_root.resolve()
     if not (course_root / CONFIG_FILE).exists():
         write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
     config = course_config(course_root)
-    with interpreter_on_path():     # a new database starts alembic, by name
-        check_machine(config, course_root)
+    check_machine(config, course_root)
     source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
     release = course_root / "release" / assignment.name / f"{assignment.name}.ipynb"
     before = source.read_bytes() if source.exists() else b""
@@ -103,8 +103,11 @@ def _known(config: Config, assignment: str) -> bool:
 def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
     url = config.CourseDirectory.db_url
-    with troubles(url), Gradebook(url, config.CourseDirectory.course_id) as gradebook:
-        yield gradebook
+    with troubles(url):
+        with interpreter_on_path():     # a new database starts alembic, by name
+            gradebook = Gradebook(url, config.CourseDirectory.course_id)
+        with gradebook:
+            yield gradebook
 
 
 def check_machine(config: Config, course_root: Path) -> None:
@@ -114,10 +117,12 @@ def check_machine(config: Config, course_root: Path) -> None:
     with writing(probe):
         probe.unlink(missing_ok=True)
     with open_gradebook(config) as gradebook:
-        if gradebook.engine.dialect.name == "sqlite":
-            gradebook.db.execute(text("BEGIN IMMEDIATE"))      # a reader alone would not see the lock
+        # A reader alone would not see a lock, nor that nothing may be written.
+        sqlite = gradebook.engine.dialect.name == "sqlite"
+        gradebook.db.execute(text("BEGIN IMMEDIATE" if sqlite else "UPDATE grade SET extra_credit = extra_credit WHERE 1 = 0"))
         gradebook.db.rollback()
-        mend_version(gradebook)
+        with interpreter_on_path():
+            mend_version(gradebook)
 
 
 def keep_copy(course_root: Path, submission: Submission, assignment: Assignment, judged: str = "") -> bool:
@@ -191,7 +196,7 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
     def hear(record: logging.LogRecord) -> None:
         """nbgrader logs inside its own except blocks and raises another error afterwards."""
         said.append(record.getMessage())
-        if isinstance(error := sys.exc_info()[1], DBAPIError):
+        if error := database_error(sys.exc_info()[1]):
             raised.append(error)
     handler.emit = hear
     log.addHandler(handler)

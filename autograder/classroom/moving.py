@@ -5,13 +5,13 @@ What the old one holds is copied in one transaction before the file is changed, 
 the old configuration, and the next run goes on, or the new one with everything in it.
 """
 import ast
+from copy import deepcopy
 from pathlib import Path
 
 from nbgrader.api import Base, Gradebook
 from sqlalchemy import insert, select
 from traitlets.config import Config
 
-from autograder.authoring.notebooks import interpreter_on_path
 from autograder.classroom.database import complete, given, shown, troubles
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.errors import CourseError
@@ -35,7 +35,7 @@ def use_database(course_root: Path, text: str) -> str:
     wanted = complete(url) if url else f"sqlite:///{course_root}/gradebook.db"
     if before.CourseDirectory.db_url == wanted:
         return ""
-    after = Config(before)
+    after = deepcopy(before)        # Config(before) would share its sections
     after.CourseDirectory.db_url = wanted
     copied = _copy(before, after)
     write_whole(path, with_url(old, url))
@@ -70,7 +70,7 @@ def _copy(before: Config, after: Config) -> str:
     else:
         with open_gradebook(before) as gradebook:
             rows = all_rows(gradebook)
-    with interpreter_on_path(), open_gradebook(after) as gradebook, troubles(new):      # a new database starts alembic, by name
+    with open_gradebook(after) as gradebook, troubles(new):
         there = all_rows(gradebook)
         if not _holds(rows) or there == rows:
             return ""

@@ -179,35 +179,8 @@ def test_a_regrade_says_what_it_changed(graded, root, tmp_path):
     assert summary.changed == ["half-done 01.ppmi: 1 -> 5 ()"]
 
 
-@pytest.fixture
-def postgres():
-    """The URL of a fresh PostgreSQL cluster on a socket; skipped where there is no server program."""
-    programs = shutil.which("initdb") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), None)
-    if not programs:
-        pytest.skip("no PostgreSQL server here: install postgresql to test the gradebook on it")
-    programs, folder = Path(programs).resolve().parent, Path("/tmp") / f"w2s-postgres-{os.getpid()}"
-    folder.mkdir(mode=0o700)
-    as_other = {"user": "nobody"} if os.getuid() == 0 else {}       # the server refuses to run as root
-    if as_other:
-        shutil.chown(folder, "nobody")
-    run = {"cwd": "/", "check": True, "capture_output": True, **as_other}
-    try:
-        subprocess.run([programs / "initdb", "-D", folder / "data", "-U", "grader", "--auth=trust"], **run)
-        subprocess.run([programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log",
-                        "-o", f"-c listen_addresses='' -k {folder}", "start"],
-                       **{**run, "capture_output": False, "stdout": subprocess.DEVNULL})
-        yield f"postgresql+psycopg2://grader@/postgres?host={folder}"
-        subprocess.run([programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop"], **run)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def test_the_gradebook_may_be_postgresql(graded, tmp_path, postgres):
-    submitted, root = small_class(graded, tmp_path / "in", "perfect"), tmp_path / "course"
-    root.mkdir()
-    (root / "nbgrader_config.py").write_text(
-        "from pathlib import Path\nfrom autograder.classroom.nbgrader_steps import configure\n"
-        f"configure(get_config(), Path(__file__).resolve().parent, db_url={postgres!r})\n")
+def test_a_whole_chapter_may_be_graded_into_postgresql(graded, tmp_path, on_postgres):
+    submitted, root = small_class(graded, tmp_path / "in", "perfect"), on_postgres.new(tmp_path / "course")
     grade_class(submitted, "01", root, tmp_path / "report")
     assert not (root / "gradebook.db").exists()
     assert scores(root, "perfect")["ppmi-check"] == 5 and scores(root, "perfect")["bank"] is None
