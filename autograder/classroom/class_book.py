@@ -23,11 +23,11 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 from sqlalchemy import text
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SAWarning
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
 from autograder.classroom import gradebook as by_nbgrader
-from autograder.classroom.database import trouble
+from autograder.classroom.database import database_error, trouble
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.nbgrader_steps import MARK, FromVerdict, SaveVerdict, ShowPoints, configure
 from autograder.errors import MachineError
@@ -122,10 +122,12 @@ class ClassBook:
                     self._connection.execute(text("BEGIN IMMEDIATE"))       # a lock is met here, before anything is done
                 yield
                 self.gradebook.db.flush()
-        except (DataError, IntegrityError):
+        except MachineError:
             raise
-        except DBAPIError as error:
-            raise MachineError(trouble(self._config.CourseDirectory.db_url, error)) from error
+        except Exception as error:      # nbgrader makes an InvalidEntry of some
+            if (said := database_error(error)) is None:
+                raise
+            raise MachineError(trouble(self._config.CourseDirectory.db_url, said)) from error
         finally:
             self.gradebook.db.remove()
 
