@@ -115,7 +115,7 @@ def attempt(function, *arguments):
 # - A sequence of length 0 takes no block. It has its room all the same.
 # - The numbers may be large: count bytes in ints, no floats.
 #
-# **In**: `lengths` a list of 0 to 1000 ints, from 0 to `room`; `block_size` and `room` from 1 to a million, and a block may be larger than the room; the model's four numbers from 1 to 1024; `bits` 4, 8, 16 or 32. **Out**: a dictionary of three ints and a float.
+# **In**: `lengths` a list of 0 to 1000 ints, from 0 to `room`; `block_size` and `room` from 1 to a million, and a block may be larger than the room; the model's four numbers from 1 to 1024; `bits` 4, 8, 16 or 32; all bytes together are fewer than 2 to the 63rd. **Out**: a dictionary of three ints and a float.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -220,7 +220,9 @@ def test_another_salt_finds_nothing(student, rng):
     text = texts(rng, 4)
     ask_keys(student, 2, [(text, salt) for salt in (b"", b"A", b"a", b" a", b"a ", b"a\n", b" ", b"\n", b"default", b"salt", b"None", b"none")], f"{rule} Every byte of it counts, and the empty one is another than any text.", ALIKE)
     for mark in (b",", b" ", b";", b":", b"|", b"-", b"/", b"_", b"\0", b", ", b""):
-        ask_keys(student, 1, [([1, 2], b""), ([1], b"2"), ([1], mark + b"2"), ([2], b"1"), ([2], b"1" + mark)], rule, ALIKE)
+        ask_keys(student, 1, [([1, 2], b""), *(([1], salt) for salt in dict.fromkeys((b"2", mark + b"2", b"2" + mark, mark + b"2" + mark))),
+                              *(([2], salt) for salt in dict.fromkeys((b"1", b"1" + mark, mark + b"1")))], rule, ALIKE)
+        ask_keys(student, 2, [([5, 1, 7, 8], b"9"), ([5, 1], b"7" + mark + b"8" + mark + b"9"), ([5, 1], b"9" + mark + b"7" + mark + b"8"), ([7, 8], b"9" + mark + b"5" + mark + b"1")], rule, ALIKE)
     ask_no_common_part(student, rng, "A part of your key shows under every salt that the text is the same: who guesses a text learns that he was right. The salt goes into what is hashed, at the start.")
     first, *rest = expect(student.block_keys(text, 1, b"")).is_a(list)
     before = hashlib.sha256(b"").digest()
