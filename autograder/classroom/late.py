@@ -15,10 +15,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from dateutil.parser import ParserError, parse
+from dateutil.parser import ParserError
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
@@ -28,8 +28,10 @@ from traitlets.config import Config
 
 from autograder.errors import CourseError
 from autograder.grading.files import write_whole
+from autograder.grading.moments import in_utc
 
 SPAN = re.compile(r"(?P<count>\d{1,4})(?P<unit>[mhdw])")
+EITHER = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")     # 03/04/2026 is in March or in April
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -63,13 +65,11 @@ class Dates:
 
 
 def moment(text: str) -> datetime:
-    """A date and time in UTC, without a zone as nbgrader keeps it. Without one in the text it is UTC. CourseError for a slip.
-
-    nbgrader's own reader takes "+0100" for a hundred seconds, so it is not asked.
-    """
+    """A date and time in UTC, without a zone as nbgrader keeps it. Without one in the text it is UTC. CourseError for a slip."""
+    if EITHER.match(text.strip()):
+        raise CourseError(f"{text!r} may be read with the day or the month first: write it as \"2026-03-01 23:59 +0100\"")
     try:
-        read = parse(text)
-        return read.astimezone(timezone.utc).replace(tzinfo=None) if read.tzinfo else read
+        return in_utc(text)
     except (ParserError, OverflowError, ValueError, TypeError) as error:
         raise CourseError(f"{text!r} is no date: write it as \"2026-03-01 23:59 +0100\" ({error})") from error
 

@@ -1,10 +1,55 @@
-"""Names that say when: "2026-03-01 10-00", "attempt 2". Only such names put several hand-ins of one student in order."""
+"""Names and texts that say when: "2026-03-01 10-00", "attempt 2", "2026-03-01 23:59 +0100".
+
+Only such names put several hand-ins of one student in order.
+"""
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 
 # With dashes: eight digits alone may be a student's number.
 TIME = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T_]+(?P<hour>\d\d)[-:.h_](?P<minute>\d\d)(?:[-:.m_](?P<second>\d\d)(?:\.\d{1,6})?)?)?(?: ?UTC|Z)?")
 COUNT = re.compile(r"(?:attempt|hand-?in|try|version)[ _-]?(?P<count>\d{1,3})", re.IGNORECASE)
+
+ISO = re.compile(r"\d{4}-\d\d-\d\d")
+# Hours east of UTC, for names that no time-zone database has as a zone; CST and MST as in America.
+ABBREVIATIONS = {"WEST": 1, "BST": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
+                 "AST": -4, "ADT": -3, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8}
+
+
+def in_utc(text: str) -> datetime:
+    """The time that a text says, in UTC and without a zone, as nbgrader keeps it; a text without a zone means UTC.
+
+    Raises ValueError or OverflowError for a text that is no date, and for a zone that nobody here knows. nbgrader's own reader takes "+0100" for
+    a hundred seconds and an unknown zone for UTC, so it is not asked.
+    """
+    from dateutil.parser import parse
+    read = parse(text, tzinfos=_zone)
+    return read.astimezone(timezone.utc).replace(tzinfo=None) if read.tzinfo else read
+
+
+def _zone(name: str | None, seconds: int | None) -> object:
+    from dateutil import tz
+    if seconds is not None:
+        return tz.tzoffset(name, seconds)
+    if name is None:
+        return None
+    if name in ABBREVIATIONS:
+        return tz.tzoffset(name, 3600 * ABBREVIATIONS[name])
+    if found := tz.gettz(name):
+        return found
+    raise ValueError(f"the time zone {name} is not known: write an offset, as +0100")
+
+
+def as_nbgrader_reads(text: str) -> str:
+    """The text of a timestamp.txt, in UTC where nbgrader would read another time out of it. Raises ValueError for one that says no time."""
+    from nbgrader.utils import parse_utc
+    if not ISO.match(text):
+        raise ValueError("it does not begin with a date as 2026-03-01")
+    right = in_utc(text)
+    try:
+        same = parse_utc(text) == right
+    except (ValueError, OverflowError, TypeError):
+        same = False
+    return text if same else f"{right.isoformat(sep=' ')} UTC"
 
 
 def moment(name: str) -> tuple | None:

@@ -20,10 +20,12 @@ from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
 from autograder.grading.layouts import Hand, Item, is_quiet
 from autograder.grading.limited import in_limits
+from autograder.grading.moments import as_nbgrader_reads
 from autograder.grading.names import safe_name, shown
 
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
+NO_TIME = f"{STAMP}: it says no time that can be read; nothing is taken for late"
 
 
 @dataclass(frozen=True)
@@ -181,8 +183,9 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         else:
             choice.take(parts, item)
     chosen, problem, notes = choice.result()
+    when = _timestamp(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
-                   problem=problem, notes=(*whole.notes, *notes), timestamp=_timestamp(stamps[0].path) if stamps else hand.when)
+                   problem=problem, notes=(*whole.notes, *notes, *([NO_TIME] if stamps and not when else [])), timestamp=when if stamps else hand.when)
 
 
 def _list_zip(item: Item, of_class_zip: bool) -> list:
@@ -253,10 +256,7 @@ def _names(names: list[str]) -> str:
 
 def _timestamp(path: Path) -> str | None:
     """nbgrader's timestamp.txt if it is a small ordinary file that holds a date, else None."""
-    from nbgrader.utils import parse_utc
     try:
-        text = read_regular_file(path, limit=100).decode("ascii").strip()
-        parse_utc(text)
-        return text
+        return as_nbgrader_reads(read_regular_file(path, limit=100).decode("ascii").strip())
     except (IntakeError, ValueError, OverflowError, TypeError):
         return None

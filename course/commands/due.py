@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     loaded, root = load_assignment(args.assignment), args.course_root.resolve()
-    date = late.moment(args.date) if args.date and args.date != "none" else None
+    date = late.moment(args.date) if args.date not in (None, "none") else None
     spans = {}
     for word in args.extend:
         student, equals, text = word.rpartition("=")
@@ -50,11 +50,11 @@ def run(args: argparse.Namespace) -> int:
     take_database(args, root, make=True)
     config = prepare_course_root(root, loaded)
     with open_gradebook(config) as gradebook:
-        if args.date:
+        if args.date is not None:
             late.set_due(gradebook, loaded.name, date)
         for student, more in spans.items():
             late.extend(gradebook, loaded.name, root, student, more)
-        if args.date or spans:
+        if args.date is not None or spans:
             late.settle(gradebook, config, loaded.name, root)
         found = late.dates(gradebook, loaded.name, root)
     if args.json:

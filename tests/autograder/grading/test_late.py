@@ -4,11 +4,13 @@ import json
 from datetime import datetime, timedelta
 
 import pytest
+from nbgrader.utils import parse_utc
 
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.classroom.late import ShareEachDay, moment, span
 from autograder.classroom.whole_class import grade_class
 from autograder.errors import CourseError
+from autograder.grading import moments
 from course.cli import main
 
 NAME = "90-stand-in"
@@ -97,3 +99,23 @@ def test_an_extension_that_was_given_before_the_hand_in_holds_when_it_comes(root
 def test_an_extension_without_a_due_date_is_refused_with_the_remedy(root, capsys):
     assert course(root, "due", "90", "--extend", "bo=2d") == 2
     assert "has no due date that could be extended: give one with --date first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "utc"), [
+    ("2026-07-01 23:00 CEST", "2026-07-01 21:00:00"), ("2026-07-01 18:30 EDT", "2026-07-01 22:30:00"), ("2026-03-01 15:00 PST", "2026-03-01 23:00:00"),
+    ("2026-03-01 23:58 +0100", "2026-03-01 22:58:00"), ("2026-03-01 17:30 +0545", "2026-03-01 11:45:00"), ("2026-03-01 08:30 -03", "2026-03-01 11:30:00"),
+    ("2026-03-01 10:00:00.123456 UTC", "2026-03-01 10:00:00.123456"), ("2026-03-01 10:00", "2026-03-01 10:00:00"), ("2026-03-01T10:00:00+01:00", "2026-03-01 09:00:00")])
+def test_a_time_is_read_in_its_own_zone_and_nbgrader_reads_the_same(text, utc):
+    assert str(moments.in_utc(text)) == utc == str(parse_utc(moments.as_nbgrader_reads(text)))
+
+
+@pytest.mark.parametrize("text", ["2026-03-01 10:00 XYZ", "soon", "12", "", "0000-01-01 00:00", "2026-13-01 10:00"])
+def test_a_text_that_says_no_time_is_refused(text):
+    with pytest.raises((ValueError, OverflowError)):
+        moments.as_nbgrader_reads(text)
+
+
+@pytest.mark.parametrize("text", ["03/04/2026 10:00", "", "2026-07-01 23:59 XYZ"])
+def test_a_due_date_that_may_mean_two_things_or_none_is_refused(text):
+    with pytest.raises(CourseError, match="write it as"):
+        moment(text)
