@@ -44,9 +44,11 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
     if where.resolve().is_relative_to(course_root / "submitted"):
         raise CourseError(f"{where} is where collected work goes; `course grade --assignment {assignment.number}` grades it")
     course_root.mkdir(parents=True, exist_ok=True)
-    guard = Guard(course_root)
+    guard, notes = Guard(course_root), _notes(course_root, assignment)
+    # A namesake in a later download is somebody else, graded or not.
+    known = {student: noted["lms_id"] for student, noted in notes.items()} | known
     found = _found(where, assignment, course_root, known, guard)
-    made, notes = Collected(course_root / "submitted", left_out=found.left_out), _notes(course_root, assignment)
+    made = Collected(course_root / "submitted", left_out=found.left_out)
     for one in found.submissions:
         target = course_root / "submitted" / one.student / assignment.name / f"{assignment.name}.ipynb"
         before = hash_of(target)

@@ -23,7 +23,7 @@ from autograder.classroom.feedback import feedback_path
 from autograder.classroom.grades import HandGrades, exercise_points, reasons, spreadsheet_text, total_points
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
-from autograder.grading.layouts import CANVAS, CANVAS_ANONYMOUS
+from autograder.grading.layouts import CANVAS, CANVAS_ANONYMOUS, MOODLE
 from autograder.grading.names import shown
 from autograder.grading.verdict import Verdict
 
@@ -53,7 +53,7 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
         points = exercise_points(verdict, graded, assignment)
         total = total_points(points, graded)
         open_points = reasons(verdict, points) if None in points.values() else []
-        if to != "gradescope" and not _number(verdict):
+        if to != "gradescope" and not _number(verdict, to):
             made.left_out[verdict.label] = WITHOUT_NUMBER
         elif total is None or open_points and not so_far:
             made.left_out[verdict.label] = " ".join(open_points)
@@ -99,9 +99,13 @@ def _said(result: dict | None) -> str:
     return " ".join(filter(None, (failed["cause"], failed["misconception"]))) if failed else ""
 
 
-def _number(verdict: Verdict) -> str:
-    """The platform's number: Canvas's anonymous download has a word in its place, which no gradebook knows."""
-    return verdict.lms_id if verdict.lms_id.isdecimal() else ""
+def _number(verdict: Verdict, platform: str) -> str:
+    """This platform's number, "" for one that came from the other's download: there it is somebody else's.
+
+    Canvas's anonymous download has a word in its place, which no gradebook knows.
+    """
+    others = {"canvas": [MOODLE], "moodle": [CANVAS, CANVAS_ANONYMOUS]}[platform]
+    return verdict.lms_id if verdict.lms_id.isdecimal() and not any(form.fullmatch(verdict.entry) for form in others) else ""
 
 
 def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
@@ -140,7 +144,7 @@ def _canvas_name(verdict: Verdict) -> str:
 
 
 def _moodle_name(verdict: Verdict) -> str:
-    return f"{verdict.student.replace('_', ' ')}_{verdict.lms_id}_assignsubmission_file_" if _number(verdict) else ""
+    return f"{verdict.student.replace('_', ' ')}_{verdict.lms_id}_assignsubmission_file_" if _number(verdict, "moodle") else ""
 
 
 NAMES: dict[str, Callable[[Verdict], str]] = {"canvas": _canvas_name, "moodle": _moodle_name,

@@ -73,6 +73,13 @@ def test_a_second_download_replaces_the_copy_and_says_who_handed_in_again(stand_
     assert (root / "submitted" / "Anna M\u00fcller" / NAME / f"{NAME}.ipynb").read_bytes() == again.read_bytes()
 
 
+def test_a_namesake_in_a_later_download_is_somebody_else_before_anything_is_graded(stand_in, notebook_of, root, tmp_path):
+    for number in (117, 118):
+        given = handed_in(tmp_path / str(number), notebook_of(), {f"jonesmary_{number}_90{number}_{NAME}.ipynb": None})
+        assert course(root, "collect", given, "--json") == 0
+    assert sorted(path.name for path in (root / "submitted").iterdir()) == ["jonesmary", "jonesmary_118"]
+
+
 def test_what_lies_in_submitted_and_is_no_copy_of_ours_is_left_and_named(stand_in, notebook_of, root, tmp_path, capsys):
     theirs = root / "submitted" / "Anna M\u00fcller" / NAME / f"{NAME}.ipynb"
     theirs.parent.mkdir(parents=True)

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -60,6 +61,13 @@ def test_canvas_finds_students_by_their_number_under_a_heading_of_its_own(graded
     assert rows[1] == ["    Points Possible", "", "", "", "3"]
     assert [[row[1], row[4]] for row in rows[2:]] == [["103", "1"], ["102", "3"]]
     assert "left out   anon_Xy9: the platform's number is not known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "came_from"), [(("export", "canvas"), "moodle"), (("export", "moodle"), "canvas"), (("feedback", "moodle"), "canvas")])
+def test_a_number_of_another_platform_is_nobodys_here(graded, words, came_from, capsys):
+    course(*words, root=graded[came_from])
+    said = capsys.readouterr().out
+    assert "(0 students)" in said and "the platform's number is not known" in said, said
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_text(graded, notebook_of, new_root, tmp_path):
@@ -133,7 +141,14 @@ def test_a_record_that_was_written_over_differs_from_what_is_judged_again(graded
     save_verdict(root, kept)
 
 
-@pytest.mark.parametrize(("student", "said"), [("Bob", "did you mean Bo?"), ("Cy", "is not there"), ("", "no record of ''")])
+def test_a_notebook_that_is_gone_cannot_be_judged_again(graded, tmp_path, capsys):
+    root = shutil.copytree(graded["moodle"], tmp_path / "root")
+    shutil.rmtree(root / "submitted" / "Cy")
+    assert main(["verify", "Cy", "90", "--course-root", str(root)]) == 2
+    assert "is not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("student", "said"), [("Bob", "did you mean Bo?"), ("", "no record of ''")])
 def test_who_cannot_be_judged_again_is_said_with_the_remedy(graded, student, said, capsys):
     assert main(["verify", student, "90", "--course-root", str(graded["moodle"])]) == 2
     assert said in capsys.readouterr().err
