@@ -83,7 +83,7 @@ class Dask:
         log = (self.folder / f"{name}-{len(self.started)}.log").open("wb")
         self.started.append(subprocess.Popen(
             [sys.executable, "-m", "dask", name, *arguments, "--no-dashboard"], stdout=log, stderr=log, cwd=self.folder,
-            env=os.environ | {"STAND_IN_FOLDER": str(self.stand_in)} | environment))
+            env=os.environ | {"STAND_IN_FOLDER": str(self.stand_in), "PYTHONPATH": str(HERE.parents[2])} | environment))
         return self.started[-1]
 
     def worker(self, *arguments, **environment):
