@@ -123,7 +123,7 @@ def _member(info: zipfile.ZipInfo) -> Member:
             text = info.filename
     parts = PurePosixPath(text.replace("\\", "/")).parts
     outside = not parts or ".." in parts or parts[0].startswith("/") or parts[0][1:2] == ":"
-    return Member(parts, info.filename, outside, info.is_dir())
+    return Member(parts, info.filename, outside, info.filename.endswith("/"))      # is_dir() raises for a name of no letters
 
 
 def _words(error: Exception) -> str:

@@ -2,11 +2,13 @@
 import io
 import os
 import stat
+import struct
 import zipfile
 
 import pytest
 
 from autograder.errors import CourseError
+from autograder.grading.archives import list_members
 from autograder.grading.intake import IntakeError
 from autograder.grading.submissions import Submission
 from autograder.grading.submissions import find_submissions as find_all
@@ -214,6 +216,16 @@ def test_file_names_that_are_no_utf_8_are_students_too(tmp_path):
     with open(folder + b"/" + FILE.encode(), "wb") as file:
         file.write(b"M")
     assert only(tmp_path).student == "M=fcller" and only(tmp_path).read() == b"M"
+
+
+def test_a_file_without_a_name_in_a_zip_is_left_out_and_said(tmp_path):
+    data = zip_of((FILE, b"X"), ("n", b"bad"))
+    at = data.rindex(b"PK\x01\x02")                  # its name's length, and the size of the list, in the zip's end
+    unnamed = data[:at + 28] + b"\0\0" + data[at + 30:at + 46] + data[at + 47:-10] + struct.pack("<I", struct.unpack("<I", data[-10:-6])[0] - 1) + data[-6:]
+    (tmp_path / "eve.zip").write_bytes(unnamed)
+    (found,) = find_submissions(tmp_path, NAME)
+    assert found.student == "eve" and found.read() == b"X"
+    assert list_members(unnamed, "work.zip")[1].outside and not list_members(unnamed, "work.zip")[1].folder
 
 
 def test_names_in_a_zip_from_macos_are_utf_8(tmp_path):
