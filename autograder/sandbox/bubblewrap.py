@@ -25,6 +25,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.errors import CourseError
 from autograder.sandbox import seccomp
 from autograder.sandbox.backend import ENVIRONMENT, Backend, Launch, base_python, site_folders, worker_command
 from autograder.sandbox.limits import Limits
@@ -167,11 +168,16 @@ def _probe() -> str | None:
         return f"bwrap is not installed. {INSTALL}"
     if os.geteuid() == 0 and not os.access("/usr/bin/setpriv", os.X_OK):
         return "setpriv is missing, which root needs to become nobody. Install it with `apt-get install util-linux`."
-    command = [*walls(Limits()), "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin"]
+    try:
+        filter_fd = _pipe_with(seccomp.program())
+    except CourseError as error:
+        return str(error)
+    command = [*walls(Limits()), "--seccomp", str(filter_fd), "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin"]
     for name in ("lib", "lib64"):
         if Path("/", name).is_dir():
             command += ["--ro-bind", f"/{name}", f"/{name}"]
-    done = subprocess.run([*command, "--", *become_nobody(), "/usr/bin/true"], env={}, capture_output=True, text=True)
+    done = subprocess.run([*command, "--", *become_nobody(), "/usr/bin/true"], env={}, capture_output=True, text=True, pass_fds=(filter_fd,))
+    os.close(filter_fd)
     if done.returncode == 0:
         return None
     return (f"bwrap does not start here ({done.stderr.strip()[:200]}). Inside a container it needs "

@@ -1,105 +1,107 @@
-"""A system-call filter for the sandbox, assembled by hand: a classic BPF program as bytes.
+"""The system calls that exist inside the sandbox: a list of what is allowed. Whatever is not on it is refused.
 
-bubblewrap loads it (`--seccomp FD`) just before the worker starts; nothing inside can remove it. It is a list of what
-is refused, not of what is allowed: PyTorch, NumPy and the C library use a few hundred calls that differ between
-versions, while what an escape needs is short and stable. Namespaces, an unprivileged user, no capabilities and
-no_new_privs stand in front of it; the filter takes away the parts of the kernel in which past escapes were found.
+bubblewrap loads the filter (`--seccomp FD`) just before the worker starts, and a zygote before its fork hears of a student;
+nothing inside can remove it. Namespaces, an unprivileged user, no capabilities and no_new_privs stand in front of it; the filter
+takes away the parts of the kernel in which past escapes were found and, as a list of what is allowed, those in which the next
+ones will be. libseccomp makes the program (libseccomp.py). Without it there is no sandbox: no other filter takes its place.
 
-Layout of the program (seccomp(2), linux/seccomp.h): load the architecture, kill if it is another one; load the
-number; refuse numbers newer than this list; refuse each listed number; look at the arguments of clone, socketpair,
-prctl and ioctl; allow. It does not filter paths: a BPF program cannot read memory that a pointer leads to.
+The list was written beside the default profile of Docker, github.com/moby/moby, profiles/seccomp/default.json, which lets
+PyTorch and everything else run in containers, and is shorter by what a sandbox for functions has no use for: sockets, shared
+memory of System V, message queues, watching files, asynchronous input and output, namespaces, keys, priorities.
+
+A call that is not on the list fails with ENOSYS, "no such call", after which libraries take an older one; those in REFUSED,
+which everybody knows to exist, with EPERM. It does not filter paths: a filter cannot read memory that a pointer leads to.
 """
+import functools
 import platform
-import struct
 
 from autograder.errors import CourseError
+from autograder.sandbox.libseccomp import ALLOW, ARCHITECTURES, EQUAL, ERRNO, MASKED_EQUAL, Comparison, Filter, version
 
-# name: (number on x86_64, number on aarch64); None where the architecture never had the call.
-# Source: asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1; a test compares with the installed headers.
-REFUSED = {
-    # other processes
-    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440), "kcmp": (312, 272), "pidfd_getfd": (438, 438),
-    # mounts and namespaces
-    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
-    "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),
-    "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
-    "unshare": (272, 97), "setns": (308, 268), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
-    # parts of the kernel with a long record of escapes
-    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
-    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "fanotify_init": (300, 262),
-    "modify_ldt": (154, None), "personality": (135, 92), "lookup_dcookie": (212, 18),
-    # the machine itself
-    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
-    "delete_module": (176, 106), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
-    "acct": (163, 89), "quotactl": (179, 60), "quotactl_fd": (443, 443), "settimeofday": (164, 170),
-    "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171), "sethostname": (170, 161),
-    "setdomainname": (171, 162), "syslog": (103, 116), "vhangup": (153, 58), "iopl": (172, None),
-    "ioperm": (173, None), "uselib": (134, None),
-    # memory that the limit on address space does not see
-    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "shmat": (30, 196),
-    "shmctl": (31, 195), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
-    "mbind": (237, 235), "set_mempolicy": (238, 237), "migrate_pages": (256, 238), "move_pages": (279, 239),
-    "set_mempolicy_home_node": (450, 450),
-    # sockets of every family: the pipes to the checker are all that is needed
-    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
-    "accept4": (288, 242),
-}
-LOOKED_INTO = {"clone": (56, 220), "clone3": (435, 435), "socketpair": (53, 199), "ioctl": (16, 29), "prctl": (157, 167)}
-NEWEST = 450                     # calls with a higher number did not exist when the list was made
-ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}  # AUDIT_ARCH_*, column above
-
-CLONE_NEW = 0x7E020000           # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
-TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal of whoever started the grading
-AF_UNIX = 1
-PR_SET_PDEATHSIG, SIGKILL = 1, 9       # "die when the parent dies" may be set (setpriv does), never taken back
 EPERM, ENOSYS = 1, 38
+FILES = """
+    access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate fchdir fchmod
+    fchmodat fchown fchownat fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync ftruncate futimesat getcwd getdents getdents64
+    getxattr lchown lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat newfstatat open openat openat2 pipe
+    pipe2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv rename renameat renameat2 rmdir
+    sendfile stat statfs statx symlink symlinkat truncate umask unlink unlinkat utime utimensat utimes write writev
+""".split()
+MEMORY = "brk madvise membarrier mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall munmap".split()
+WAITING = """
+    epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex futex_waitv poll ppoll pselect6 select
+    timerfd_create timerfd_gettime timerfd_settime
+""".split()
+PROCESSES = """
+    arch_prctl capget capset execve execveat exit exit_group fork get_robust_list getcpu getegid geteuid getgid getgroups getpgid getpgrp getpid
+    getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid kill pidfd_open pidfd_send_signal prlimit64
+    restart_syscall rseq sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+    sched_setaffinity sched_yield set_robust_list set_tid_address setfsgid setfsuid setgid setgroups setpgid setregid setresgid setresuid
+    setreuid setrlimit setsid setuid tgkill times tkill uname vfork wait4 waitid
+""".split()
+SIGNALS = """
+    alarm getitimer pause rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
+    rt_tgsigqueueinfo setitimer sigaltstack signalfd signalfd4 timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+""".split()
+TIME = "clock_getres clock_gettime clock_nanosleep gettimeofday nanosleep time".split()
+LOCAL_PAIRS = "getpeername getsockname getsockopt recvfrom recvmsg sendmsg sendto shutdown".split()     # of what socketpair made
+OTHER = "getrandom sysinfo".split()
+ALLOWED = (*FILES, *MEMORY, *WAITING, *PROCESSES, *SIGNALS, *TIME, *LOCAL_PAIRS, *OTHER)
 
-LOAD, JUMP_EQUAL, JUMP_GREATER, JUMP_BITS, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06  # BPF_LD|W|ABS, BPF_JMP|…|K, BPF_RET
-ALLOW, KILL_PROCESS, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-NUMBER_AT, ARCHITECTURE_AT, ARGUMENTS_AT = 0, 4, 16  # offsets in struct seccomp_data
+AF_UNIX = 1
+CLONE_NEW = 0x7E020000          # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+PR_SET_PDEATHSIG, SIGKILL = 1, 9       # "die when the parent dies" may be set (setpriv does), never taken back
+# linux/prctl.h: what an interpreter, the C library and setpriv ask of their own process. Whoever asks for more hears ENOSYS.
+PRCTL = {"GET_PDEATHSIG": 2, "GET_DUMPABLE": 3, "SET_DUMPABLE": 4, "GET_KEEPCAPS": 7, "SET_KEEPCAPS": 8, "SET_NAME": 15, "GET_NAME": 16,
+         "GET_SECCOMP": 21, "CAPBSET_READ": 23, "CAPBSET_DROP": 24, "GET_SECUREBITS": 27, "SET_SECUREBITS": 28, "SET_TIMERSLACK": 29,
+         "GET_TIMERSLACK": 30, "SET_NO_NEW_PRIVS": 38, "GET_NO_NEW_PRIVS": 39, "GET_TID_ADDRESS": 40, "CAP_AMBIENT": 47, "SVE_GET_VL": 51,
+         "GET_SPECULATION_CTRL": 52, "GET_TAGGED_ADDR_CTRL": 56, "SME_GET_VL": 64, "SET_VMA": 0x53564D41}
+# asm-generic/ioctls.h: is it a terminal, how large, how much can be read; blocking and closing on exec. Not: typing into a terminal.
+IOCTL = {"TCGETS": 0x5401, "TIOCGPGRP": 0x540F, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450,
+         "FIOCLEX": 0x5451, "TCGETS2": 0x802C542A}
+# name: each a list of comparisons, one of which must hold. All 64 bits are compared, of which the kernel reads 32 in some: what has
+# others set is refused. clone3 is not here, because its flags are behind a pointer; glibc then takes clone.
+LOOKED_INTO = {
+    "clone": [[Comparison(0, MASKED_EQUAL, CLONE_NEW, 0)]],
+    "socketpair": [[Comparison(0, EQUAL, AF_UNIX)]],
+    "prctl": [[Comparison(0, EQUAL, PR_SET_PDEATHSIG), Comparison(1, EQUAL, SIGKILL)], *([Comparison(0, EQUAL, one)] for one in PRCTL.values())],
+    "ioctl": [[Comparison(1, EQUAL, one)] for one in IOCTL.values()],
+}
+# Refused like the rest, and known to exist: an error that says "not permitted" is the truer one.
+REFUSED = """
+    accept accept4 acct add_key adjtimex bind bpf chroot clock_adjtime clock_settime connect delete_module fanotify_init finit_module fsconfig
+    fsetxattr fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl ioprio_set kcmp kexec_file_load
+    kexec_load keyctl listen lookup_dcookie lsetxattr mbind memfd_create memfd_secret migrate_pages modify_ldt mount mount_setattr
+    move_mount move_pages mq_open msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root
+    process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key sched_setattr sched_setparam
+    sched_setscheduler seccomp semget set_mempolicy setdomainname sethostname setns setpriority setsockopt settimeofday setxattr shmat
+    shmctl shmget socket swapoff swapon syslog umount2 unshare uselib userfaultfd vhangup
+""".split()
 
 
+@functools.cache
 def program(machine: str | None = None) -> bytes:
     """The filter for this machine (or "x86_64", "aarch64") as an array of struct sock_filter, eight bytes each.
 
-    Raises CourseError for any other architecture: without numbers there is nothing to refuse.
+    Raises CourseError for any other architecture, and where libseccomp is missing.
     """
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
         raise CourseError(f"no system-call filter for the architecture {machine!r}; use the container backend there")
-    audit, column = ARCHITECTURES[machine]
-    code = [
-        _op(LOAD, ARCHITECTURE_AT),
-        _op(JUMP_EQUAL, audit, 1, 0),
-        _op(RETURN, KILL_PROCESS),           # 32-bit calls have other numbers: never let them through
-        _op(LOAD, NUMBER_AT),
-        _op(JUMP_GREATER, NEWEST, 0, 1),     # also x32, whose numbers have bit 30 set
-        _op(RETURN, ERRNO | ENOSYS),         # "no such call": the C library then takes the older one
-    ]
-    for numbers in REFUSED.values():
-        if numbers[column] is not None:
-            code += [_op(JUMP_EQUAL, numbers[column], 0, 1), _op(RETURN, ERRNO | EPERM)]
-    # clone3 hides its flags behind a pointer, so it is refused as if the kernel were older; glibc falls back to clone.
-    code += [_op(JUMP_EQUAL, LOOKED_INTO["clone3"][column], 0, 1), _op(RETURN, ERRNO | ENOSYS)]
-    code += _look_into("clone", column, 0, [_op(JUMP_BITS, CLONE_NEW, 0, 1), _op(RETURN, ERRNO | EPERM)])
-    code += _look_into("socketpair", column, 0, [_op(JUMP_EQUAL, AF_UNIX, 1, 0), _op(RETURN, ERRNO | EPERM)])
-    code += _look_into("prctl", column, 0, [
-        _op(JUMP_EQUAL, PR_SET_PDEATHSIG, 0, 3), _op(LOAD, ARGUMENTS_AT + 8), _op(JUMP_EQUAL, SIGKILL, 1, 0),
-        _op(RETURN, ERRNO | EPERM)])
-    for request in TERMINAL_INJECTION:
-        code += _look_into("ioctl", column, 1, [_op(JUMP_EQUAL, request, 0, 1), _op(RETURN, ERRNO | EPERM)])
-    code.append(_op(RETURN, ALLOW))
-    return b"".join(code)
+    made = Filter(machine, default=ERRNO | ENOSYS)
+    try:
+        for name in ALLOWED:
+            made.rule(ALLOW, name)
+        for name, ways in LOOKED_INTO.items():
+            for comparisons in ways:
+                made.rule(ALLOW, name, comparisons)
+        for name in REFUSED:
+            made.rule(ERRNO | EPERM, name)
+        return made.program()
+    finally:
+        made.close()
 
 
-def _look_into(name: str, column: int, argument: int, test: list[bytes]) -> list[bytes]:
-    """Run `test` on the low half of an argument if the call is `name`, with the call's number loaded again after."""
-    body = [_op(LOAD, ARGUMENTS_AT + 8 * argument), *test, _op(LOAD, NUMBER_AT)]
-    return [_op(JUMP_EQUAL, LOOKED_INTO[name][column], 0, len(body)), *body]
-
-
-def _op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One struct sock_filter: u16 code, u8 jump if true, u8 jump if false, u32 operand."""
-    return struct.pack("=HBBI", code, if_true, if_false, k)
+def described() -> str:
+    """Which filter holds, for `course doctor`."""
+    return (f"{len(ALLOWED) + len(LOOKED_INTO)} system calls are allowed, by a list, {len(LOOKED_INTO)} of them with some arguments only; "
+            f"all others are refused (made by libseccomp {version()}, {len(program()) // 8} instructions)")
