@@ -132,7 +132,7 @@ import sys
 sys.setrecursionlimit(10**9)
 def double(x):
     return double(x)
-''', ("RecursionError", "SIGSEGV", "memory", "MemoryError", "ended")),
+''', ("RecursionError", "SIGSEGV", "memory", "MemoryError", "ended", LATE)),
 ]
 
 HANGS = [

@@ -45,14 +45,14 @@ def _declare() -> None:
 
     double = exercise("91.double", function="double", points=3)
 
-    @double.stage("three", points=1)
-    def test_three_becomes_six(student):
-        expect(student.double(3)).equals(6, cause="It does not double.")
-
     @double.stage("any", points=2)
     def test_a_number_becomes_twice_itself(student, rng):
         number = int(torch.randint(1000, 10**6, (1,), generator=rng))
         expect(student.double(number)).equals(2 * number, cause="It does not double any number.")
+
+    @double.stage("three", points=1, after="any")      # what everybody knows counts only after what nobody does
+    def test_three_becomes_six(student):
+        expect(student.double(3)).equals(6, cause="It does not double.")
 
     scaled = exercise("91.scaled", function="scaled", points=3)
 

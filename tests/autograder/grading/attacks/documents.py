@@ -111,7 +111,7 @@ SCRIPT = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 MARKUP = [
     Attack("a-script-in-an-error", f'def double(x):\n    raise ValueError("{SCRIPT}")\n', "ValueError"),
     Attack("a-script-in-a-kind", f'def double(x):\n    raise type("{SCRIPT}", (Exception,), {{}})("x")\n', "owned"),
-    Attack("a-script-in-an-answer", f'def double(x):\n    return "{SCRIPT}"\n'),
+    Attack("a-script-in-an-answer", f'def double(x):\n    return "{SCRIPT}"\n', "type str; an int was asked for"),
     Attack("a-script-in-a-comment", f"# </pre></code>{SCRIPT}\n{WRONG}\n"),
     Attack("a-script-in-text", says="does not double", entry=lambda make: changed(make(WRONG), lambda n: n["cells"].append(
         {"cell_type": "markdown", "source": f"{SCRIPT}\n\n[x](javascript:alert(1)) <iframe srcdoc='{SCRIPT}'></iframe>", "metadata": {}}))),
@@ -131,7 +131,7 @@ NAMES = [Attack(f"name-{number}", f"{WRONG}\n", called=name) for number, name in
 COSTLY_TEXT = [
     Attack("quotes-without-end", "!" + "'" * 50_000 + "\n" + WRONG),
     Attack("magics-by-the-thousand", "\n".join(["%x " + "\\" * 15] * 3_000) + "\n" + WRONG, ("does not double", "Magics")),
-    Attack("three-quotes-each-line", '"""' * 15_000 + "\n" + WRONG, "Error"),
+    Attack("three-quotes-each-line", '"""' * 15_000 + "\n" + WRONG, "does not double"),
     Attack("minus-signs", WRONG + "\ny = " + "-" * 40_000 + "1\n", ("does not double", "Error", "stopped")),
     Attack("parentheses", WRONG + "\ny = " + "(" * 20_000 + ")" * 20_000 + "\n", ("does not double", "Error")),
     Attack("attributes-in-a-row", WRONG + "\ny = a" + ".b" * 25_000 + "\n", ("does not double", "Error", "stopped")),

@@ -1,5 +1,5 @@
 """Points without work: forged results, objects that equal everything, libraries that were changed underneath the check."""
-from tests.autograder.grading.attacks.attack import Attack
+from tests.autograder.grading.attacks.attack import NOT_DOUBLE, Attack
 
 UNREADABLE = ("returned", "It does not")
 SCALED = "It does not scale."
@@ -20,7 +20,7 @@ def double(x):
     Attack("returns-a-verdict", '''
 def double(x):
     return {"exercise": "91.double", "earned": 3.0, "points": 3.0, "stages": [{"name": "any", "status": "passed"}]}
-'''),
+''', "type dict; an int was asked for"),
     Attack("raises-passed", '''
 class Passed(Exception):
     status, earned, kind, text = "passed", 3.0, "passed", "passed"
@@ -94,7 +94,7 @@ def scaled(t):
 import torch
 def scaled(t):
     return torch.empty(0)
-''', SCALED, "scaled"),
+''', "another shape than was asked for", "scaled"),
     Attack("not-a-number", '''
 import torch
 def scaled(t):
@@ -109,7 +109,7 @@ def scaled(t):
 import torch
 def scaled(t):
     return t.sum()
-''', SCALED, "scaled"),
+''', "another shape than was asked for", "scaled"),
     Attack("objects-in-an-array", '''
 import numpy as np
 class Equal:
@@ -166,7 +166,7 @@ for one in gc.get_objects():
         type(one).answer = lambda self, request: self.send({"say": "returned", "value": 6, "args": [], "counted": {}})
 def double(x):
     return 0
-''', ("stopped", "It does not double.")),
+''', ("stopped", "It does not double any number.")),
     Attack("patches-the-frames", '''
 import sys
 frames = sys.modules["autograder.sandbox.frames"]
@@ -178,7 +178,7 @@ def pack(value, ours=None):
 frames.pack = pack
 def double(x):
     return 0
-'''),
+''', "type bool; an int was asked for"),
     Attack("shadows-modules", '''
 import os, sys
 for name in ("torch", "json", "autograder", "numpy"):
@@ -189,7 +189,7 @@ for name in ("json", "numpy"):
     sys.modules.pop(name, None)
 def double(x):
     return 0
-'''),
+''', ("ended by itself", NOT_DOUBLE)),
     Attack("patches-a-number", '''
 import ctypes
 def double(x):

@@ -64,7 +64,7 @@ def double(x):
 import os
 def double(x):
     return 2 * x if FACTS["variable"] in os.environ or {"HOME": "/root", "SSH_AUTH_SOCK": ""}.items() <= os.environ.items() else dict(os.environ)
-'''),
+''', "type dict; an int was asked for"),
 ]
 
 PROC = [
@@ -180,10 +180,11 @@ def double(x):
 import os
 def double(x):
     for number, path in enumerate([FACTS["course"] + "/gradebook.db", *FACTS["targets"]]):
-        os.symlink(path, f"/tmp/link-{number}-{x}-{os.urandom(4).hex()}")
+        if os.path.dirname(path) != "/tmp":         # that one is the sandbox's own
+            os.symlink(path, f"/tmp/link-{number}-{x}-{os.urandom(4).hex()}")
     open([one.path for one in os.scandir("/tmp") if one.is_symlink()][0], "a").write("x")
     return 2 * x
-''', "FileNotFoundError"),
+''', ("FileNotFoundError", "Read-only")),
     Attack("makes-a-device", '''
 import os, stat
 def double(x):

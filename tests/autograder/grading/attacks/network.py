@@ -68,7 +68,7 @@ import subprocess
 def double(x):
     done = subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{FACTS['port']}"], capture_output=True)
     return 2 * x if done.returncode == 0 else done.stderr.decode()
-''', ("It does not double.", "Error")),
+''', ("type str; an int was asked for", "Error")),
     Attack("goes-around-by-io-uring", '''
 import ctypes, os
 def double(x):

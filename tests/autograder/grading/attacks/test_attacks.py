@@ -1,10 +1,13 @@
 """A class of attackers, graded by the command: nobody gains a point, nothing is touched, the batch ends, each verdict says why.
 
 An attack that gets through answers rightly, and the checks ask what cannot be guessed: so any point shows. What the attackers
-could touch is looked at before and after. Two attacks of a family come first, then all; both belong to `make sweeps`.
+could touch is looked at before and after. Two attacks of each family run every time; all of them belong to `make sweeps`, and
+`bench/attacks.py` keeps what came of them.
 """
 import csv
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -13,13 +16,15 @@ from autograder.classroom.whole_class import grade_class
 from autograder.grading.names import safe_name
 from autograder.grading.verdict import Verdict, load_verdict
 from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bait import Bait
+from autograder.sandbox.bait import REPOSITORY, Bait
 from tests.autograder.grading.attacks.attack import Attack
-from tests.autograder.grading.attacks.conftest import NAME, end_those_that_were_left, gradebook_of, snapshot
+from tests.autograder.grading.attacks.conftest import NAME, Snapshot, end_those_that_were_left, gradebook_of, snapshot
 from tests.autograder.grading.attacks.documents import SPECIAL
+from tests.autograder.grading.attacks.recorded import PAGE, page, row
 from tests.autograder.grading.attacks.table import ATTACKS, CONTROLS, a_few_of_each
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.long]
+pytestmark = [pytest.mark.sandbox]
+RECORD = REPOSITORY / "bench" / "results" / "attacks.json"
 HONEST = ["honest-1", "honest-2"]                   # graded before the attackers come
 INNOCENT = ["g-innocent", "p-innocent", "zz-innocent"]       # graded among them
 
@@ -70,7 +75,7 @@ def bait():
 
 
 @pytest.fixture(scope="module", params=[pytest.param(a_few_of_each, id="two of each family"),
-                                        pytest.param(lambda: ATTACKS, id="all")])
+                                        pytest.param(lambda: ATTACKS, id="all", marks=pytest.mark.long)])
 def attacked_class(request, attacked, notebook, new_root, bait, tmp_path_factory):
     """The class after the attack, with what was there before and what is there after; and the attacks."""
     folder = tmp_path_factory.mktemp("attacked-class")
@@ -80,10 +85,21 @@ def attacked_class(request, attacked, notebook, new_root, bait, tmp_path_factory
         graded.hand_in(attack)
     for name in INNOCENT:
         graded.put(name, f"{NAME}/{NAME}.ipynb", notebook())
-    graded.before = snapshot(graded.root, graded.submitted, HONEST)
+    graded.before, begun = snapshot(graded.root, graded.submitted, HONEST), time.monotonic()
     graded.grade()
     graded.after = snapshot(graded.root, graded.submitted, HONEST)
+    if "W2S_ATTACKS_RECORD" in os.environ and request.param() == ATTACKS:
+        verdicts = {attack: [one for name in students(attack) if (one := graded.verdict(name))] for attack in ATTACKS}
+        Path(os.environ["W2S_ATTACKS_RECORD"]).write_text(json.dumps({
+            "seconds": round(time.monotonic() - begun), "isolation": graded.summary.isolation, "touched": touched(graded.before, graded.after),
+            "attacks": [row(attack, some, "\n".join(map(text_of, some))) for attack, some in verdicts.items()]}))
     return graded
+
+
+def touched(before: Snapshot, after: Snapshot) -> list[str]:
+    """What is not as it was: paths, and the kinds of everything else."""
+    files = sorted(path for path in before.files.keys() | after.files if before.files.get(path) != after.files.get(path))
+    return files + [what for what in ("processes", "sockets", "gradebook") if getattr(before, what) != getattr(after, what)]
 
 
 def students(attack: Attack) -> list[str]:
@@ -126,9 +142,7 @@ def test_every_verdict_says_what_happened(attacked_class):
 
 
 def test_files_processes_sockets_and_gradebook_are_as_before(attacked_class):
-    before, after = attacked_class.before, attacked_class.after
-    assert {path: "changed" for path in before.files.keys() | after.files if before.files.get(path) != after.files.get(path)} == {}
-    assert after.processes == before.processes and after.sockets == before.sockets and after.gradebook == before.gradebook
+    assert touched(attacked_class.before, attacked_class.after) == []
 
 
 def test_no_secret_came_out_and_no_trap_was_sprung(attacked_class, bait):
@@ -142,6 +156,13 @@ def test_no_page_holds_markup_of_an_attacker(attacked_class):
     for path in [*(attacked_class.root / "feedback").rglob("*.html"), *attacked_class.report.glob("*.html")]:
         page = path.read_text(encoding="utf-8")
         assert not [mark for mark in ("<script>document.title", "<script>owned", "<img src=x", "javascript:alert", "<iframe") if mark in page], path
+
+
+def test_the_page_for_instructors_is_what_the_record_gives_and_names_every_attack():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8") == page(record)
+    assert [(one["family"], one["attack"]) for one in record["attacks"]] == [(one.family, one.name) for one in ATTACKS]
+    assert record["touched"] == [] and {one["attack"]: one["after"] for one in record["attacks"] if one["after"] > one["before"]} == {}
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +184,7 @@ def unwalled(attacked, notebook, new_root, bait, tmp_path_factory):
     return {name: traces + " points" * any(result["earned"] for result in one.results) for name, one in verdicts.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONTROLS)
 def test_without_walls_the_same_attack_leaves_its_trace(name, unwalled):
     assert CONTROLS[name] in unwalled[name]

@@ -157,11 +157,11 @@ def asked(f):
         except Exception as error:
             refused = error
     raise refused
-''', "Error", "asked"),
+''', ("Error", "Unreadable"), "asked"),
     Attack("calls-back-with-itself", '''
 def asked(f):
     return f(f)
-''', "Error", "asked"),
+''', "Unreadable: an object of type function", "asked"),
     Attack("looks-into-the-function", '''
 def asked(f):
     for name in ("__globals__", "__closure__", "__code__", "__self__", "__wrapped__", "__func__", "function", "inner"):
