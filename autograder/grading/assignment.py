@@ -80,10 +80,16 @@ class Assignment:
                                   f"checks give {self.exercises[id].points:g}; build the exercises again, then grade")
 
     @cached_property
+    def earlier(self) -> dict[str, str]:
+        """The package of earlier chapters' work as grading has it, see `earlier_chapters`: every solution before this one is read for it."""
+        from autograder.authoring.package import earlier_chapters
+
+        return earlier_chapters(self.number)
+
+    @cached_property
     def checks_hash(self) -> str:
         """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook, and
         the reference of the earlier chapters, which stands in the place of a student's own work there."""
-        from autograder.authoring.package import earlier_chapters
         from autograder.checks.withholding import found
         from autograder.grading.closure import ROOT, files_behind, modules_in
 
@@ -91,9 +97,8 @@ class Assignment:
         modules = [f"grading.{name}" for name in ("assignment", "verdict", "intake", "magics", "patience", "reading", "seeds", "transplant")]
         modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
         modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
-        earlier = earlier_chapters(self.number)
-        named = [name for text in earlier.values() for name in modules_in(text) if name.startswith("reference_impl.")]
-        digest = hashlib.sha256(json.dumps(earlier, sort_keys=True).encode())
+        named = [name for text in self.earlier.values() for name in modules_in(text) if name.startswith("reference_impl.")]
+        digest = hashlib.sha256(json.dumps(self.earlier, sort_keys=True).encode())
         for file in files_behind(*(f"autograder.{module}" for module in modules), *named):
             digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
         digest.update(json.dumps([self.pristine, found(self.number)], sort_keys=True).encode())

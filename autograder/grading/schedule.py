@@ -143,7 +143,9 @@ class Here:
         """See Crew."""
         assignment.load()
         with sandboxes(assignment, self._backend) as pool:
-            pool.prepare()      # the files inside are made once, before the workers are forked
+            pool.prepare(wait=False)        # the files inside are made once, before the workers are forked
+            _ = assignment.checks_hash      # takes about as long as importing torch does inside
+            pool.prepare()
         self._assignment, self._root = assignment, course_root
         for _ in range(min(self._jobs, count)):
             self._hire()

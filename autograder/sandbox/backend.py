@@ -64,7 +64,7 @@ class Backend:
         """How to start a worker that reads requests from `read` and writes answers to `write`."""
         raise NotImplementedError
 
-    def share(self, stage: Path, limits: Limits, warm: Sequence[str]) -> None:
+    def share(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> None:
         """Make now what processes that are forked from this one can use together. Nothing, where each start is by itself."""
 
     def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:

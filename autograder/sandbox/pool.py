@@ -39,9 +39,12 @@ class Pool:
         while self._waiting:
             self._waiting.popleft().kill()
 
-    def prepare(self) -> None:
-        """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them."""
-        self.backend.share(stage(self.withhold, self.extra), self.limits, self.warm)
+    def prepare(self, wait: bool = True) -> None:
+        """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them.
+
+        Without `wait` the importing goes on meanwhile; a second call waits for it.
+        """
+        self.backend.share(stage(self.withhold, self.extra), self.limits, self.warm, wait)
 
     def expect(self, submissions: int) -> None:
         """Say how many submissions are still to come, so that none is started in vain at the end."""

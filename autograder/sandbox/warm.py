@@ -43,22 +43,28 @@ class WarmBackend(BubblewrapBackend):
                     _ZYGOTES.pop(key).end()
         return super().start(stage, limits, warm, read, write, errors)
 
-    def share(self, stage: Path, limits: Limits, warm: Sequence[str]) -> None:
-        """Start the zygote that the forks of this process use. Where it does not start, each of them finds that out."""
+    def share(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> None:
+        """Start the zygote that the forks of this process use, and wait for it. Where it does not start, each of them finds that out."""
         with suppress(OSError, EOFError, subprocess.TimeoutExpired):
-            self._zygote(stage, limits, warm)
+            self._zygote(stage, limits, warm, wait)
 
-    def _zygote(self, stage: Path, limits: Limits, warm: Sequence[str]) -> "Zygote":
+    def _zygote(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> "Zygote":
         key = (stage, tuple(warm))
         if key not in _ZYGOTES:
             while len(_ZYGOTES) >= MOST:
                 _ZYGOTES.pop(next(iter(_ZYGOTES))).retire()
             _ZYGOTES[key] = Zygote(stage, limits, warm)
+        if wait and not _ZYGOTES[key].ready:
+            try:
+                _ZYGOTES[key].wait_until_ready(limits)
+            except BaseException:
+                _ZYGOTES.pop(key)
+                raise
         return _ZYGOTES[key]
 
 
 class Zygote:
-    """The process inside that forks workers. Raises OSError or EOFError where it does not answer."""
+    """The process inside that forks workers, once it is ready. Raises OSError or EOFError where it does not answer."""
 
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
         self._owner = os.getpid()
@@ -74,13 +80,17 @@ class Zygote:
             theirs.close()
             for fd in data:
                 os.close(fd)
-        self._control.settimeout(limits.start_seconds)
-        said = self._control.recv(200)
-        if said != b"ready":
-            self.end()
-            raise OSError(f"the zygote did not start: {said.decode(errors='replace')}")
+        self.ready = False
+
+    def wait_until_ready(self, limits: Limits) -> None:
+        """Wait until it has imported what it shares, and see one fork of it put up its walls. Where that fails it is ended."""
         nothing = os.open(os.devnull, os.O_RDWR)
         try:
+            self._control.settimeout(limits.start_seconds)
+            said = self._control.recv(200)
+            if said != b"ready":
+                raise OSError(f"the zygote did not start: {said.decode(errors='replace')}")
+            self.ready = True
             if self.fork(limits, nothing, nothing, nothing, only_try=True).wait(limits.start_seconds) != 0:
                 raise OSError("a fork of the zygote could not put up its walls")
         except (OSError, EOFError, subprocess.TimeoutExpired):

@@ -14,6 +14,11 @@ import resource
 import signal
 import sys
 
+# What every worker imports sooner or later: a process that forks workers does it once, and compiles them once.
+NEEDED = ("linecache", "__future__", "threading", "autograder.checks.executor", "autograder.checks.tracebacks", "autograder.sandbox.blame",
+          "autograder.sandbox.frames", "autograder.sandbox.inside")
+NEEDED_WITH_TORCH = ("autograder.checks.values", "numpy.random")
+
 
 def main() -> None:
     """Set up, say "ready", and serve until the pipe closes."""

@@ -34,7 +34,7 @@ def main() -> None:
     config = json.loads(sys.argv[1])
     sys.path[:] = [config["path"][0], *sys.path, *config["path"][1:]]       # ours, Python's own, the installed packages
     from autograder.sandbox import worker
-    worker.warm_up(config["warm"])
+    worker.warm_up([*config["warm"], *worker.NEEDED, *(worker.NEEDED_WITH_TORCH if "torch" in config["warm"] else ())])
     control = socket.socket(fileno=config["control"])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)       # the kernel buries the overseers
     threads = len(os.listdir("/proc/self/task"))

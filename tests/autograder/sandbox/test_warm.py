@@ -148,7 +148,7 @@ def test_a_fork_whose_walls_do_not_stand_never_serves(wall):
     file.write_text(broken)
     try:
         with pytest.raises(OSError, match="could not put up its walls"):
-            Zygote(file.parents[2], Limits(), ())
+            Zygote(file.parents[2], Limits(), ()).wait_until_ready(Limits())
     finally:
         file.write_text(text)
 
