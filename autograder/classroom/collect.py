@@ -1,19 +1,19 @@
 """What a class handed in, from wherever it lies, into nbgrader's `submitted/`; and what is there, ready to be graded.
 
-A platform knows more of a hand-in than nbgrader's folder holds: the name as people write it, the platform's number, what
-the file was called, whether it was late, what was wrong with it. That is noted beside the copies. What was handed in is
-only read; a folder in `submitted/` that is not a copy of ours is never written to, and is named.
+What the platform said of each is noted beside the copies, and so is what is nobody's: see handed_over.py. What was handed in
+is only read; a folder in `submitted/` that is not a copy of ours is never written to, and is named.
 """
-import json
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authoring.catalogue import assignments
 from autograder.classroom.gradebook import copy_note, hash_of, keep_copy
-from autograder.classroom.hand_ins import NOTED, remember
+from autograder.classroom.hand_ins import remember
+from autograder.classroom.handed_over import copy_path, from_note, leave_out, notes, write_notes
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import tells_case_apart, write_whole
+from autograder.grading.files import tells_case_apart
 from autograder.grading.guard import Guard
 from autograder.grading.submissions import Found, Submission, find_submissions
 
@@ -44,35 +44,37 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
     if where.resolve().is_relative_to(course_root / "submitted"):
         raise CourseError(f"{where} is where collected work goes; `course grade --assignment {assignment.number}` grades it")
     course_root.mkdir(parents=True, exist_ok=True)
-    guard, notes = Guard(course_root), _notes(course_root, assignment)
+    guard, known_notes = Guard(course_root), notes(course_root, assignment)
     # A namesake in a later download is somebody else, graded or not.
-    known = {student: noted["lms_id"] for student, noted in notes.items()} | known
+    known = {student: noted["lms_id"] for student, noted in known_notes.items()} | known
     found = _found(where, assignment, course_root, known, guard)
-    made = Collected(course_root / "submitted", left_out=found.left_out)
+    made, taken_over = Collected(course_root / "submitted", left_out=found.left_out), []
     for one in found.submissions:
-        target = course_root / "submitted" / one.student / assignment.name / f"{assignment.name}.ipynb"
+        target = copy_path(course_root, assignment.name, one.student)
         before = hash_of(target)
-        noted = notes.get(one.student)
-        earlier = Submission(one.student, target, **noted | {"notes": tuple(noted["notes"])}) if noted and _is_copy(
-            course_root, assignment, one.student, target) else None
+        noted = known_notes.get(one.student)
+        earlier = from_note(one.student, target, noted) if noted and _is_copy(course_root, assignment, one.student, target) else None
         guard.run(one.student, "keeping what was handed in before", lambda: remember(course_root, assignment, one, earlier))     # noqa: B023
         taken = guard.run(one.student, "copying what was handed in", lambda: keep_copy(course_root, one, assignment))  # noqa: B023
         if not taken:
             made.problems[one.student] = guard.troubles.get(one.student, (
                 f"{target.parent} holds another notebook, which is no copy of ours; it was left as it is"))
             continue
-        notes[one.student] = {name: getattr(one, name) for name in NOTED}
+        taken_over.append(one)
         if one.problem:
             made.problems[one.student] = one.problem
         (made.new if not before else made.same if hash_of(target) == before else made.changed).append(one.student)
-    write_whole(_notes_path(course_root, assignment), json.dumps(notes, indent=1, sort_keys=True, ensure_ascii=False))
+    write_notes(course_root, assignment, taken_over)
+    refused = {one.entry or one.student: made.problems[one.student] for one in found.submissions if one not in taken_over}
+    leave_out(course_root, assignment, str(where.resolve()), found.left_out | refused, [one.entry for one in taken_over])
     return made
 
 
 def collected(assignment: Assignment, course_root: Path, known: dict[str, str], guard: Guard) -> Found:
-    """Everything in submitted/, with what was noted when it was collected. Raises CourseError if there is nothing."""
-    submitted, notes = course_root.resolve() / "submitted", _notes(course_root, assignment)
-    ours = {student: submitted / student / assignment.name / f"{assignment.name}.ipynb" for student in notes}
+    """Everything in submitted/, with what was noted when it was collected; a folder that has other assignments only is not
+    left out of this one. Raises CourseError if there is nothing."""
+    submitted, noted = course_root.resolve() / "submitted", notes(course_root, assignment)
+    ours = {student: copy_path(course_root.resolve(), assignment.name, student) for student in noted}
     ours = {student: path for student, path in ours.items() if path.is_file() and _is_copy(course_root, assignment, student, path)}
     if not list(submitted.glob(f"*/{assignment.name}")):
         raise CourseError(f"{submitted}: nothing of {assignment.name} was collected; give the folder of the submissions, or "
@@ -81,11 +83,12 @@ def collected(assignment: Assignment, course_root: Path, known: dict[str, str], 
     by_folder = {_folder(one, submitted): one for one in found.submissions}
     taken = [one for folder, one in by_folder.items() if folder not in ours]
     for student, path in ours.items():
-        noted = notes[student] | {"notes": tuple(notes[student]["notes"])}
-        if student in by_folder and by_folder[student].timestamp:       # somebody may have written another one since
-            noted["timestamp"] = by_folder[student].timestamp
-        taken.append(Submission(student, path, **noted))
-    return Found(sorted(taken, key=lambda one: one.student), found.left_out)
+        one = from_note(student, path, noted[student])
+        # Somebody may have written another time since.
+        taken.append(replace(one, timestamp=by_folder[student].timestamp or one.timestamp) if student in by_folder else one)
+    names = {one.name for one in assignments()}
+    left_out = {entry: why for entry, why in found.left_out.items() if not ((submitted / entry).is_dir() and names.issuperset(os.listdir(submitted / entry)))}
+    return Found(sorted(taken, key=lambda one: one.student), left_out)
 
 
 def _found(where: Path, assignment: Assignment, course_root: Path, known: dict[str, str], guard: Guard) -> Found:
@@ -102,14 +105,3 @@ def _folder(one: Submission, submitted: Path) -> str:
 def _is_copy(course_root: Path, assignment: Assignment, student: str, path: Path) -> bool:
     note = copy_note(course_root, assignment.name, student)
     return path.is_file() and note.exists() and hash_of(path) in note.read_text(encoding="utf-8").split()
-
-
-def _notes_path(course_root: Path, assignment: Assignment) -> Path:
-    return course_root / "verdicts" / f"{assignment.name}.collected.json"
-
-
-def _notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
-    try:
-        return json.loads(_notes_path(course_root, assignment).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

@@ -17,6 +17,7 @@ from nbgrader.utils import parse_utc
 from traitlets.config import Config
 
 from autograder.classroom.gradebook import hash_of, open_gradebook
+from autograder.classroom.handed_over import from_note, note_of, notes
 from autograder.classroom.late import taken_off
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
@@ -30,7 +31,7 @@ from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 RULES = ("last", "best")
 STORE = "hand-ins"
 RULE_FILE = "rule.json"
-NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
+NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
 Judge = Callable[[list[Submission], Path], object]
 
 
@@ -60,9 +61,17 @@ def kept(course_root: Path, assignment: Assignment, student: str) -> dict[int, S
     for path in course_root.glob(f"{STORE}/*/notebooks/{assignment.name}/"):
         number, note = path.parents[1].name, path / f"{student}.json"
         if number.isdecimal() and note.is_file():
-            noted = json.loads(note.read_text(encoding="utf-8"))
-            found[int(number)] = Submission(student, path / f"{student}.ipynb", **noted | {"notes": tuple(noted["notes"])})
+            found[int(number)] = _noted(course_root, assignment, student, path / f"{student}.ipynb", note)
     return dict(sorted(found.items()))
+
+
+def _noted(course_root: Path, assignment: Assignment, student: str, copy: Path, note: Path) -> Submission:
+    """What was noted of a hand-in; a note that cannot be read costs its time, and never the hand-in."""
+    try:
+        return from_note(student, copy, json.loads(note.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        latest = notes(course_root, assignment).get(student) or note_of(Submission(student, copy, name=student))
+        return from_note(student, copy, latest | {"timestamp": None, "late": False, "problem": "", "notes": [NO_NOTE]})
 
 
 def students(course_root: Path, assignment: Assignment) -> list[str]:
@@ -94,7 +103,7 @@ def _keep(course_root: Path, assignment: Assignment, one: Submission) -> None:
                 fresh.path.unlink()
             return
     # Its note makes it a hand-in: a copy without one, after a kill, is written over.
-    write_whole(folder / f"{one.student}.json", json.dumps({name: getattr(one, name) for name in NOTED}, indent=1, ensure_ascii=False))
+    write_whole(folder / f"{one.student}.json", json.dumps(note_of(one), indent=1, ensure_ascii=False))
 
 
 def _hash(one: Submission) -> str:

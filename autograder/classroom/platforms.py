@@ -21,9 +21,10 @@ from pathlib import Path
 
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.grades import HandGrades, exercise_points, reasons, spreadsheet_text, total_points
+from autograder.classroom.journal import is_lost
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
-from autograder.grading.layouts import CANVAS, CANVAS_ANONYMOUS, MOODLE
+from autograder.grading.files import write_whole, writing
+from autograder.grading.layouts import MOODLE, canvas
 from autograder.grading.names import shown
 from autograder.grading.verdict import Verdict
 
@@ -53,13 +54,17 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
         points = exercise_points(verdict, graded, assignment)
         total = total_points(points, graded)
         open_points = reasons(verdict, points) if None in points.values() else []
-        if to != "gradescope" and not _number(verdict, to):
+        if is_lost(verdict):
+            made.left_out[verdict.label] = verdict.waits("")
+        elif to != "gradescope" and not _number(verdict, to):
             made.left_out[verdict.label] = WITHOUT_NUMBER
         elif total is None or open_points and not so_far:
             made.left_out[verdict.label] = " ".join(open_points)
         else:
             counted.append((verdict, points, total))
     made.students = len(counted)
+    if to == "gradescope":
+        _take_away(path, {verdict.student for verdict, _ in rows} - {verdict.student for verdict, _, _ in counted})
     GRADES[to](path, counted, assignment, column)
     return made
 
@@ -90,6 +95,13 @@ def _gradescope(path: Path, counted: list, assignment: Assignment, column: str) 
         write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False))
 
 
+def _take_away(path: Path, students: set[str]) -> None:
+    """Remove what an earlier export said of students who are left out now."""
+    for student in students:
+        with writing(path):
+            (path / student / "results.json").unlink(missing_ok=True)
+
+
 GRADES: dict[str, Callable[[Path, list, Assignment, str], None]] = {"canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}
 
 
@@ -104,8 +116,9 @@ def _number(verdict: Verdict, platform: str) -> str:
 
     Canvas's anonymous download has a word in its place, which no gradebook knows.
     """
-    others = {"canvas": [MOODLE], "moodle": [CANVAS, CANVAS_ANONYMOUS]}[platform]
-    return verdict.lms_id if verdict.lms_id.isdecimal() and not any(form.fullmatch(verdict.entry) for form in others) else ""
+    by_canvas = canvas(verdict.entry)
+    foreign = MOODLE.fullmatch(verdict.entry) if platform == "canvas" else by_canvas
+    return "" if foreign or by_canvas and by_canvas.anonymous or not verdict.lms_id.isdecimal() else verdict.lms_id
 
 
 def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
@@ -121,7 +134,9 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
         for verdict, _ in rows:
             page = feedback_path(course_root, assignment.name, verdict.student)
             name = NAMES[to](verdict)
-            if not name:
+            if is_lost(verdict):
+                made.left_out[verdict.label] = verdict.waits("")
+            elif not name:
                 made.left_out[verdict.label] = WITHOUT_NUMBER
             elif not page.is_file():
                 made.left_out[verdict.label] = "there is no feedback page; run `course report`"
@@ -136,10 +151,8 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
 
 def _canvas_name(verdict: Verdict) -> str:
     """Canvas finds student and file by the two numbers, so they must be those of its download."""
-    found = CANVAS_ANONYMOUS.fullmatch(verdict.entry) or CANVAS.fullmatch(verdict.entry)
-    if not found:
-        return ""
-    prefix = verdict.entry[:found.start("file")]
+    found = canvas(verdict.entry)
+    prefix = verdict.entry[:found.start] if found else ""
     return prefix if re.fullmatch(r"[\w.-]+", prefix) else ""
 
 

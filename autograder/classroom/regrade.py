@@ -1,6 +1,6 @@
 """After checks have changed: what would change, shown before anything is written, and then written.
 
-Judged again are the verdicts by older checks, from the copies that were kept, and no others. They go into a journal of their
+Judged again are the verdicts by older checks, and those whose record cannot be read, from the copies that were kept, and no others. They go into a journal of their
 own, `.regrade/` in the course root, so that records, gradebook and pages are as they were until `write`; a second run goes on
 where the first stopped. What was given by hand is no part of a verdict: it stays, and is marked for another look where the
 automatic points were stored anew.
@@ -13,7 +13,8 @@ from pathlib import Path
 from autograder.classroom import hand_ins
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.grades import HandGrades, exercise_points, total_points
-from autograder.classroom.whole_class import Summary, class_rows, from_copy, grade_class, journal
+from autograder.classroom.journal import from_copy, is_lost, journal, lost
+from autograder.classroom.whole_class import Summary, class_rows, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
 from autograder.grading.files import writing
@@ -49,7 +50,7 @@ class Plan:
 
     def lines(self) -> list[str]:
         """For a terminal."""
-        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks"]
+        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"]
         for change in self.changes:
             found += [f"changes    {line}" for line in change.lines]
             found.append(f"sum        {change.student}: {_said(change.before)} -> {_said(change.after)}")
@@ -74,6 +75,7 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     if not (course_root / "verdicts" / assignment.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
     older = {student: one for student, one in journal(course_root, assignment).items() if one.checks != assignment.checks_hash}
+    older |= lost(course_root, assignment)
     copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
     stage, config = _stage(course_root), course_config(course_root)
     todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(
@@ -81,7 +83,7 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     again = grade_all(todo, assignment, stage, jobs, backend=backend, progress=progress).verdicts
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
-                cannot={one.label: NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies})
+                cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies})
     for record, graded in rows:
         if record.student in again:
             _compare(made, record, again[record.student], graded, assignment)
@@ -89,12 +91,14 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
 
 
 def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, assignment: Assignment) -> None:
-    lines = difference(record, again)
+    lines = difference(record, again) if not is_lost(record) else [f"{record.label}: the record could not be read"]
     if not lines:
         made.same.append(record.label)
         return
     touched = {line.split(" ", 2)[1].rstrip(":") for line in lines if " " in line}
     by_hand = {}
+    if is_lost(record):
+        touched = set(assignment.exercises)
     for id in assignment.exercises:
         given = graded.points.get(f"{id.split('.', 1)[1]}-check")
         if id in touched and given is not None:

@@ -49,6 +49,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
                   left_out=sorted((left_out or {}).items()), several=[verdict for verdict, _ in rows if verdict.hand_ins],
+                  ignored=[verdict for verdict, _ in rows if verdict.ignored],
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
     return path
@@ -62,7 +63,7 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
     return {"assignment": assignment.name, "possible": sum(one.points for one in assignment.exercises.values()),
             "students": [{"student": verdict.student, "points": decided[verdict.student],
                           "total": total_points(decided[verdict.student], graded), "taken_off": graded.penalty,
-                          "seconds_late": graded.seconds_late, "hand_ins": verdict.hand_ins, "seconds": verdict.seconds, "memory": verdict.memory,
+                          "seconds_late": graded.seconds_late, "hand_ins": verdict.hand_ins, "ignored": verdict.ignored, "seconds": verdict.seconds, "memory": verdict.memory,
                           "waits": reasons(verdict, decided[verdict.student], graded)} for verdict, graded in rows],
             "behaviours": [{key: item[key] for key in ("exercise", "name", "points", "share", "discrimination")} for item in items],
             "misconceptions": misconceptions(read),

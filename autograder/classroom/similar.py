@@ -7,6 +7,7 @@ records, gradebook, feedback or exports.
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.classroom.journal import is_lost
 from autograder.classroom.pages import SHOWN_CODE, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
@@ -47,6 +48,7 @@ def similar(assignment: Assignment, verdicts: list[Verdict], guard: Guard) -> Si
     released = kgrams({str(place): cell.source for place, cell in enumerate(assignment.pristine.cells) if cell.cell_type == "code"})
     read, made = _read(sources, guard), Similar(assignment.name, 0)
     made.unread = {student: why for student, why in read.items() if isinstance(why, str)}
+    made.unread |= {verdict.student: verdict.waits("") for verdict in verdicts if is_lost(verdict)}
     found = {student: some for student, some in read.items() if isinstance(some, set)}
     made.compared = len(found)
     for pair in pairs(rare(found, released))[:MOST_PAIRS]:

@@ -5,7 +5,6 @@ is compared with it in every run and made again where it differs, so a run that 
 next one, and a second run costs seconds. `course grade`, `course make` and the tests call `grade_class`; nothing here
 prints.
 """
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,25 +17,19 @@ from autograder.classroom.class_book import open_class_book
 from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
 from autograder.classroom.feedback import feedback_path, write_feedback
-from autograder.classroom.gradebook import (
-    check_machine,
-    course_config,
-    hash_of,
-    keep_copy,
-    open_gradebook,
-    prepare_course_root,
-)
+from autograder.classroom.gradebook import check_machine, course_config, keep_copy, open_gradebook, prepare_course_root
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
+from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, notes, write_notes
+from autograder.classroom.journal import from_copy, is_lost, journal, lost, set_aside
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.grading.files import tells_case_apart, write_whole
+from autograder.grading.files import tells_case_apart
 from autograder.grading.guard import Guard
-from autograder.grading.reading import is_placeholder
 from autograder.grading.schedule import Crew, difference, grade_all
-from autograder.grading.submissions import Submission, find_submissions
-from autograder.grading.verdict import Verdict, load_verdict
+from autograder.grading.submissions import find_submissions
+from autograder.grading.verdict import Verdict
 
 INDEX = "index.html"        # of a report: all assignments; each has a page beside it
 COURSE_ROOT = ROOT / "_build" / "course"
@@ -57,7 +50,8 @@ class Summary:
     """What a run gave, and where it lies.
 
     people: submissions that need a person. changed: what became of points that were there before. left_out: entries
-    that are nobody's submission, with the reason. stale: students whose verdict is by older checks.
+    that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
+    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason.
     """
 
     assignment: str
@@ -73,12 +67,16 @@ class Summary:
     changed: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
         named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
         stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
                  "`course grade --regrade` judges them again"] if self.stale else []
+        named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
+        named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
         return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
@@ -106,26 +104,33 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
     config = prepare_course_root(course_root, loaded)
     guard = Guard(course_root)
-    before = journal(course_root, loaded)
-    submissions, left_out = [], _left_out(course_root, loaded)
+    before, broken = journal(course_root, loaded), lost(course_root, loaded)
+    known = {student: noted["lms_id"] for student, noted in notes(course_root, loaded).items()} | {one.student: one.lms_id for one in before.values()}
+    submissions = []
     if where is None and not regrade:
-        submissions = collected(loaded, course_root, {one.student: one.lms_id for one in before.values()}, guard).submissions
+        found = collected(loaded, course_root, known, guard)
+        submissions = found.submissions
+        leave_out(course_root, loaded, str(course_root / "submitted"), found.left_out)
     if where is not None:
-        found = find_submissions(where, loaded.name, known={one.student: one.lms_id for one in before.values()}, guard=guard,
+        found = find_submissions(where, loaded.name, known=known, guard=guard,
                                  others=tuple(one.name for one in assignments() if one.name != loaded.name),
                                  case_matters=tells_case_apart(course_root))
-        submissions, left_out = found.submissions, found.left_out
-        write_whole(_left_out_path(course_root, loaded), json.dumps(left_out, indent=1, sort_keys=True))
+        submissions = found.submissions
+        leave_out(course_root, loaded, OF_GRADING, found.left_out, [one.entry for one in submissions])
     given = {one.student for one in submissions}
-    older = [verdict for verdict in before.values() if verdict.checks != loaded.checks_hash and verdict.student not in given]
-    if regrade:
-        submissions += [copy for verdict in older if (copy := from_copy(course_root, verdict, loaded))]
+    older = [verdict for verdict in before.values() if regrade and verdict.checks != loaded.checks_hash] + list(broken.values())
+    submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, loaded))]
     for one in submissions:
         earlier = before.get(one.student)
         guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, loaded, one, from_copy(      # noqa: B023
             course_root, earlier, loaded) if earlier and earlier.source != one.identity() else None))      # noqa: B023
     submissions = hand_ins.counted(submissions, loaded, course_root, config, lambda several, journal: grade_all(
         several, loaded, journal, jobs, regrade, backend, guard=guard, crew=crew))
+    if where is not None:
+        write_notes(course_root, loaded, [one for one in submissions if one.student in given and not one.path.resolve().is_relative_to(course_root / "submitted")])
+    for one in submissions:
+        if one.student in broken:
+            set_aside(course_root, loaded, one.student)
     by_student = {submission.student: submission for submission in submissions}
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
@@ -156,32 +161,18 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                 guard.troubles.pop(student, None)
                 guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
-    grades, page, people = _write(course_root, report, loaded, config, guard, left_out)
+    grades, page, people = _write(course_root, report, loaded, config, guard)
+    still = lost(course_root, loaded)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
     return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, changed, left_out, stale)
+                   .parents[1], grades, page, changed, left_out(course_root, loaded), stale,
+                   [verdict.label for student, verdict in broken.items() if student not in still],
+                   {verdict.label: verdict.waits("") for verdict in still.values()})
 
 
-def journal(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
-    """Every record of the course root that can be read, by student, sorted."""
-    paths = sorted((course_root / "verdicts" / assignment.name).glob("*.json"))
-    found = [load_verdict(course_root, assignment.name, path.name.removesuffix(".json")) for path in paths]
-    return {verdict.student: verdict for verdict in found if verdict}
-
-
-def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
-    """The submission of an earlier verdict, from the copy that was kept; None where that is not what was graded."""
-    path = course_root / "submitted" / verdict.student / assignment.name / f"{assignment.name}.ipynb"
-    copy = Submission(verdict.student, path, timestamp=verdict.timestamp, name=verdict.name, lms_id=verdict.lms_id,
-                      late=verdict.late, entry=verdict.entry)
-    there = verdict.submission and hash_of(path) == verdict.submission
-    return copy if there and (verdict.readable or not is_placeholder(path)) else None
-
-
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard,
-           left_out: dict[str, str]) -> tuple[Path, Path, int]:
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int]:
     """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person.
 
     grades.csv is of the assignment that was graded or reported last; each has its own beside its page.
@@ -194,32 +185,23 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
     people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
-    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out, INDEX)
+    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX)
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
     return write_csv(report / "grades.csv", rows, assignment), page, people
 
 
-def _left_out_path(course_root: Path, assignment: Assignment) -> Path:
-    return course_root / "verdicts" / f"{assignment.name}.left-out.json"
-
-
-def _left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
-    """What the last run with submissions could not take for anybody's."""
-    try:
-        return json.loads(_left_out_path(course_root, assignment).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
 def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:
-    """Every record of the course root with what was given by hand and what else a person must know, by student."""
+    """Every record of the course root with what was given by hand and what else a person must know, by student.
+
+    Who has a record that cannot be read is among them, with nothing decided; see journal.py.
+    """
     rows = []
     with open_gradebook(config) as gradebook:
-        for student, verdict in journal(course_root, assignment).items():
+        for student, verdict in sorted((journal(course_root, assignment) | lost(course_root, assignment)).items()):
             graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
                 gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
-            if verdict.checks != assignment.checks_hash:
+            if verdict.checks != assignment.checks_hash and not is_lost(verdict):
                 graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
             rows.append((verdict, graded))
     return rows
@@ -234,7 +216,7 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     with open_class_book(config, course_root, loaded) as book:
         for verdict in changed:
             guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))     # noqa: B023
-    return _write(course_root, report, loaded, config, guard, _left_out(course_root, loaded))[:2]
+    return _write(course_root, report, loaded, config, guard)[:2]
 
 
 def graded_here(course_root: Path) -> list[str]:
@@ -250,7 +232,7 @@ def class_figures(course_root: Path, assignment: str) -> dict:
     """What the report on one assignment and the page over all of them say, as plain dictionaries and lists."""
     loaded, course_root, config = _graded_before(course_root, assignment)
     rows = class_rows(course_root, loaded, config, Guard(course_root))
-    return figures(rows, loaded, _left_out(course_root, loaded)) | {"progress": progress(config).to_json()}
+    return figures(rows, loaded, left_out(course_root, loaded)) | {"progress": progress(config).to_json()}
 
 
 def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:

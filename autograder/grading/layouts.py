@@ -4,10 +4,11 @@ Four layouts, each at the top of what was given or below folders that wrap all o
 
 own      STUDENT/ASSIGNMENT/..., STUDENT/NOTEBOOK.ipynb, STUDENT.zip
 Moodle   "Anna Müller_123456_assignsubmission_file_/..." or the same flat, "..._assignsubmission_file_NAME.ipynb"
-Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's number, the name
+Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's number, the name;
+         with anonymous grading "LATE_anon_x7Yz1_9002_NAME.ipynb". See `canvas`.
 
 Moodle writes a blank for each underscore of a name; its number names the student within the assignment. Canvas puts
-letters and digits of the name together; its user's number is the same in every assignment.
+letters, digits and underscores of the name together; its user's number is the same in every assignment.
 """
 import re
 from collections.abc import Collection, Iterator
@@ -18,9 +19,10 @@ from autograder.grading.moments import moment
 
 MOODLE = re.compile(r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_(?P<plugin>[a-z]{1,40})(?:_(?P<file>.*))?",
                     re.DOTALL)
-CANVAS = re.compile(r"(?P<name>anon_[A-Za-z0-9]{1,20}|[^_]{1,200}?)(?P<late>_LATE)?_(?P<id>\d{1,12})_\d{1,12}_(?P<file>.+)",
-                    re.DOTALL)
-CANVAS_ANONYMOUS = re.compile(r"anon_(?P<id>[A-Za-z0-9]{1,20})(?P<late>_LATE)?_\d{1,12}_(?P<file>.+)", re.DOTALL)
+NUMBER = re.compile(r"[1-9][0-9]{0,19}")        # Canvas's have up to 17 digits: an institution's number may stand in front
+ANONYMOUS = re.compile(r"(?P<late>LATE_)?anon_(?P<id>[A-Za-z0-9]{1,20})_(?P<late_too>LATE_)?(?P<number>[1-9][0-9]{0,19}_)?(?P<file>.+)", re.DOTALL)
+TEXTS = ("text.html", "link.html")      # what Canvas writes where a student handed in no file
+YEAR_AND_MONTH = re.compile(r"(19|20)[0-9]{2}_(0?[1-9]|1[0-2])")
 APPLE_DOUBLE = "._"     # begins the name of what macOS keeps about a file, where it cannot keep it in the file
 QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "Thumbs.db", "desktop.ini"}   # nobody's work
 DEEPEST = 3             # folders that may wrap a class
@@ -29,6 +31,48 @@ DEEPEST = 3             # folders that may wrap a class
 def is_quiet(name: str) -> bool:
     """Whether a file or folder of this name is nobody's work: what systems and editors leave behind."""
     return name in QUIET or name.startswith(APPLE_DOUBLE)
+
+
+@dataclass(frozen=True)
+class CanvasName:
+    """What Canvas says in the name of a file: who, its number of the user, whether it was late, the file's own name.
+
+    anonymous: the number is a word that stands for the student in this assignment only. start: where in the name the file's
+    own begins.
+    """
+
+    name: str
+    id: str
+    late: bool
+    file: str
+    start: int
+    anonymous: bool = False
+
+
+def canvas(entry: str) -> CanvasName | None:
+    """Read a name as Canvas's ContentZipper writes it; None for any other.
+
+    Its parts stand between underscores, and a student's or a group's name may have underscores too. So the user's number
+    and the file's are the first two parts that are numbers and stand together, as Canvas itself takes them when files come
+    back. LATE is a part of its own somewhere before the file's number. Numbers of Canvas begin with no zero; a year and a
+    month are none. A text or a link in the place of a file has no number.
+    """
+    found = ANONYMOUS.fullmatch(entry)
+    if found and (found["number"] or found["file"] in TEXTS):
+        late = bool(found["late"] or found["late_too"])
+        return CanvasName(f"anon_{found['id']}", found["id"], late, found["file"], found.start("file"), anonymous=True)
+    parts = entry.split("_")
+    for place in range(len(parts) - 1):
+        user, number, file = parts[place], parts[place + 1], "_".join(parts[place + 2:])
+        if NUMBER.fullmatch(user) and not file and number in TEXTS:
+            file = number
+        elif not (NUMBER.fullmatch(user) and NUMBER.fullmatch(number)):
+            continue
+        if not file or YEAR_AND_MONTH.fullmatch(f"{user}_{number}"):
+            return None
+        name = "_".join(part for part in parts[:place] if part != "LATE")
+        return CanvasName(name, user, "LATE" in parts[:place], file, len(entry) - len(file))
+    return None
 
 
 @dataclass(frozen=True)
@@ -101,7 +145,7 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
     alone = len(below) == 1 and below[0][0] == ()
     item = below[0][1]
     moodle = MOODLE.fullmatch(entry)
-    canvas = CANVAS_ANONYMOUS.fullmatch(entry) or CANVAS.fullmatch(entry) if alone else None
+    by_canvas = canvas(entry) if alone else None
     if moodle:
         file = moodle["file"] or ""
         if alone and not file and not item.problem:
@@ -109,9 +153,8 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
             return
         files = [((file or entry,), item)] if alone else below
         yield Hand(moodle["name"], entry, moodle["id"], files=files)
-    elif canvas:
-        name = f"anon_{canvas['id']}" if entry.startswith("anon_") else canvas["name"]
-        yield Hand(name, entry, canvas["id"], bool(canvas["late"]), files=[((canvas["file"],), item)])
+    elif by_canvas:
+        yield Hand(by_canvas.name or by_canvas.id, entry, by_canvas.id, by_canvas.late, files=[((by_canvas.file,), item)])
     elif alone and entry.lower().endswith(".zip"):
         yield Hand(entry[:-4], entry, zipped=True, files=[((entry,), item)])
     elif alone and item.problem:
@@ -136,4 +179,4 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
 
 
 def _is_download(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (MOODLE, CANVAS, CANVAS_ANONYMOUS))
+    return bool(MOODLE.fullmatch(name) or canvas(name))

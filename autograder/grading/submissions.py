@@ -183,7 +183,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         else:
             choice.take(parts, item)
     chosen, problem, notes = choice.result()
-    when = _timestamp(stamps[0].path) if stamps else None
+    when = timestamp_of(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
                    problem=problem, notes=(*whole.notes, *notes, *([NO_TIME] if stamps and not when else [])), timestamp=when if stamps else hand.when)
 
@@ -254,7 +254,7 @@ def _names(names: list[str]) -> str:
     return ", ".join(some) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def _timestamp(path: Path) -> str | None:
+def timestamp_of(path: Path) -> str | None:
     """nbgrader's timestamp.txt if it is a small ordinary file that holds a date, else None."""
     try:
         return as_nbgrader_reads(read_regular_file(path, limit=100).decode("ascii").strip())

@@ -5,8 +5,9 @@ the same cell of ours that it followed. Locked, graded and explaining cells alwa
 renaming, repeating, deleting or editing them changes nothing.
 
 A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
-all its parts in order, as "run all" would run them; untouched copies of the stub are skipped. When it does not occur
-at all, its stub runs before the student's own cells, which may define the function anew.
+all its parts in order, as "run all" would run them, and it is said which counted; untouched copies of the stub are skipped,
+and so are copies that were turned into text. When it does not occur at all, its stub runs before the student's own cells,
+which may define the function anew.
 """
 import copy
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,15 @@ class Piece:
     """One cell for the sandbox, in running order. grade_id: the solution or setup cell it belongs to, or None."""
 
     grade_id: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One cell of the submission that claims to be a solution cell of ours. place: its number in the notebook, from 1."""
+
+    place: int
+    kind: str
     source: str
 
 
@@ -109,18 +119,43 @@ def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequen
     return notebook
 
 
-def _own_source(grade_id: str, parts: list[str], cell: NotebookNode, result: Transplant) -> list[str]:
+def _own_source(grade_id: str, parts: list[Part], cell: NotebookNode, result: Transplant) -> list[str]:
     """The student's parts of one solution cell; empty when it is untouched, absent or over the cap."""
-    own = [part for part in parts if part.strip() and part.strip() != cell.source.strip()]
-    own = list(dict.fromkeys(own))
+    fitting = [part for part in parts if part.kind == cell.cell_type] or parts
+    written = [part for part in fitting if part.source.strip() and part.source.strip() != cell.source.strip()]
+    written = [part for part, before in zip(written, [None, *written]) if before is None or part.source != before.source]
+    own = [part.source for part in written]
+    if len(parts) > 1:
+        result.ignored.append(_which_counts(grade_id, parts, fitting, [part.place for part in written], cell.cell_type == "code"))
     if sum(map(len, own)) > MAX_CELL_CHARACTERS:
         result.too_long.append(grade_id)
         result.ignored.append(f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
                               f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it.")
         return []
-    if len(parts) > 1:
-        result.ignored.append(f"The cell of {grade_id} occurs {len(parts)} times; its parts count together, in order.")
     return own
+
+
+def _which_counts(grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool) -> str:
+    """A sentence on a solution cell that occurs several times. written: the places of those that count."""
+    said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {_numbers([part.place for part in parts])}."
+    others = [part.place for part in parts if part not in fitting]
+    if others:
+        said += f" What is no {'code' if code else 'text'} does not count ({_numbers(others)})."
+    if not written:
+        return f"{said} None of them was changed."
+    if len(written) == 1:
+        return f"{said} Cell {written[0]} counts; the rest is as it was given, or the same."
+    if not code:
+        return f"{said} What is written in cells {_numbers(written)} is read together, in this order."
+    return f"{said} Cells {_numbers(written)} ran in this order: where they define the same name, the last one counts, cell {written[-1]}."
+
+
+def _numbers(places: list[int]) -> str:
+    """"2, 5 and 7", at most MAX_NAMED of them."""
+    some = [str(place) for place in places[:MAX_NAMED]]
+    if len(places) > MAX_NAMED:
+        return ", ".join(some) + f" and {len(places) - MAX_NAMED} more"
+    return " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
 
 
 def _plain(pieces: list[Piece], result: Transplant) -> list[Piece]:
@@ -161,16 +196,16 @@ def _some(names: list[str]) -> str:
 
 
 def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) \
-        -> tuple[dict[str, list[str]], dict[str | None, list[str]], _Notes]:
+        -> tuple[dict[str, list[Part]], dict[str | None, list[str]], _Notes]:
     """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; notes."""
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, list[Part]] = {}
     added: dict[str | None, list[str]] = {}
     notes, seen, anchor, count = _Notes(), set(), None, 0
-    for cell in submitted:
+    for place, cell in enumerate(submitted, start=1):
         mine = ours.get(cell.grade_id)
         if mine is not None:
             if marks(mine).get("solution"):
-                parts.setdefault(cell.grade_id, []).append(cell.source)
+                parts.setdefault(cell.grade_id, []).append(Part(place, cell.kind, cell.source))
             elif cell.grade_id in seen:
                 notes.found["repeated"].append(cell.grade_id)
             elif cell.source.strip() != mine.source.strip():

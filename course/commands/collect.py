@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import make_course_root
 
 SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     loaded, root = load_assignment(args.assignment), args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
+    make_course_root(root)
     take_database(args, root, make=True)
     if args.exchange:
         folder = collect_from_exchange(root, loaded)

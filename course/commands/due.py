@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import course_root_there, make_course_root
 
+DEFAULT_ROOT = Path("class")
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
 EPILOG = """\
 A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from the class's due date;
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
     parser.add_argument("--date", metavar="DATE", help='the due date, or "none"')
     parser.add_argument("--extend", metavar="STUDENT=SPAN", action="append", default=[], help="give a student longer; may be repeated")
-    parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    parser.add_argument("--course-root", type=Path, default=DEFAULT_ROOT, metavar="DIR", help="nbgrader's course root (default: class)")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the dates as JSON")
     parser.epilog = EPILOG
@@ -35,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Set what was asked for and print what stands."""
     from autograder.classroom import late
-    from autograder.classroom.gradebook import open_gradebook, prepare_course_root
+    from autograder.classroom.gradebook import CONFIG_FILE, open_gradebook, prepare_course_root
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
@@ -47,6 +49,11 @@ def run(args: argparse.Namespace) -> int:
         if not equals or not student:
             raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
         spans[student] = late.span(text)
+    sets, is_root = args.date is not None or bool(spans), (root / CONFIG_FILE).exists()
+    if sets and (root.is_dir() or args.course_root == DEFAULT_ROOT):
+        make_course_root(args.course_root)      # dates are often the first that a class has
+    elif not is_root and course_root_there(args.course_root):
+        raise CourseError(f"{args.course_root} is no course root, so it has no dates; give --course-root the folder of the class, or set a date with --date")
     take_database(args, root, make=True)
     config = prepare_course_root(root, loaded)
     with open_gradebook(config) as gradebook:
@@ -54,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             late.set_due(gradebook, loaded.name, date)
         for student, more in spans.items():
             late.extend(gradebook, loaded.name, root, student, more)
-        if args.date is not None or spans:
+        if sets:
             late.settle(gradebook, config, loaded.name, root)
         found = late.dates(gradebook, loaded.name, root)
     if args.json:

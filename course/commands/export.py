@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import course_root_there, place_for
 
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
 EPILOG = """\
@@ -36,12 +37,17 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
     from autograder.classroom.platforms import export_grades
     from autograder.classroom.whole_class import places, records
+    from autograder.errors import CourseError
 
+    if args.column and args.to != "canvas":
+        raise CourseError(f"--column {args.column}: only Canvas's csv has a column to name; leave it out for {args.to}")
     root, report = places(args.course_root, None, args.sample)
+    course_root_there(root)
     take_database(args, root)
     loaded, rows = records(root, args.assignment)
     ending = "" if args.to == "gradescope" else ".csv"
-    return tell(export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far), args.json)
+    out = place_for(args.out, "--out", folder=not ending) if args.out else report / f"{args.to}-{loaded.name}{ending}"
+    return tell(export_grades(args.to, rows, loaded, out, args.column, args.so_far), args.json)
 
 
 def tell(made, as_json: bool = False) -> int:

@@ -3,6 +3,7 @@ import argparse
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import course_root_there, place_for
 
 SUMMARY = "put the feedback pages into a zip that a learning platform takes"
 EPILOG = """\
@@ -34,6 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from course.commands.export import tell
 
     root, report = places(args.course_root, None, args.sample)
+    course_root_there(root)
+    if args.out:
+        place_for(args.out, "--out")
     take_database(args, root)
     rewrite(root, report, args.assignment)
     loaded, rows = records(root, args.assignment)

@@ -6,13 +6,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import make_course_root, place_for
 
+SAMPLE_ASSIGNMENT = "01-static-embeddings"
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
 EPILOG = """\
 SUBMISSIONS, as the platform's download comes or as you lay it out:
   own      STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb, or STUDENT.zip
   Moodle   "Anna M_123456_assignsubmission_file_/NOTEBOOK.ipynb", or the same as flat files
-  Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb
+  Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb, and with anonymous grading LATE_anon_x7Yz1_9002_NOTEBOOK.ipynb
   or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks of one student, and
   a notebook of something else, wait for you. Nothing that was handed in is changed, in nbgrader's submitted/ neither.
 
@@ -80,7 +82,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    if args.sample:
+        _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
+    if args.course_root or not args.sample:
+        make_course_root(course_root)
+    if args.report:
+        place_for(report, "--report", folder=True)
     take_database(args, course_root, make=True)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
@@ -105,6 +113,16 @@ def run(args: argparse.Namespace) -> int:
     elif len(summaries) == 1:
         _say(summaries[0])
     return 1 if any(one.people or one.left_out or one.stale for one in summaries) and not args.sample else 0
+
+
+def _refuse_beside_sample(args: argparse.Namespace) -> None:
+    """Raise CourseError for what says whose work is judged, or how, when the sample class was asked for, which has its own of it."""
+    from autograder.errors import CourseError
+
+    beside = {str(args.submissions): args.submissions, f"--assignment {args.assignment}": args.assignment not in ("01", SAMPLE_ASSIGNMENT),
+              f"--scheduler {args.scheduler}": args.scheduler, "--regrade": args.regrade, f"--backend {args.backend}": args.backend, "--cold": args.cold}
+    if said := [words for words, given in beside.items() if given]:
+        raise CourseError(f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class")
 
 
 def _say(summary) -> None:

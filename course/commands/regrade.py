@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import course_root_there, place_for
 
 SUMMARY = "after checks have changed: show what changes, and write it with --write"
 EPILOG = """\
-Only verdicts by older checks are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
+Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
 records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
 first. Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
 Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run."""
@@ -43,6 +44,9 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     root, report = places(args.course_root, args.report, False)
+    course_root_there(root)
+    if args.report:
+        place_for(report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
     made = plan(root, load_assignment(args.assignment), backend, args.jobs)

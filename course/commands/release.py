@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.folders import make_course_root, place_for
+
 SUMMARY = "put an assignment into an archive for students: notebook, what it imports, no answers"
 EPILOG = """\
 In the archive are the notebook, the code that its cells and its visible checks import, the packages' lock, and a page that
@@ -33,6 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     loaded = load_assignment(args.assignment)
+    if args.out:
+        place_for(args.out, "--out")
+    if args.exchange:
+        make_course_root(args.course_root)
     made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference)
     exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
     if args.json:

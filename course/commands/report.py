@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
+from course.folders import course_root_there, place_for
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
@@ -32,6 +33,9 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.whole_class import INDEX, class_figures, graded_here, places, rewrite
 
     root, report = places(args.course_root, args.report, args.sample)
+    course_root_there(root)
+    if args.report:
+        place_for(report, "--report", folder=True)
     take_database(args, root)
     names = [args.assignment] if args.assignment else graded_here(root)
     written = [rewrite(root, report, name) for name in names]

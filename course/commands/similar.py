@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.folders import course_root_there, place_for
+
 SUMMARY = "name pairs of students whose code is alike, to look at; never a verdict"
 EPILOG = """\
 Compares what students wrote in an assignment that was graded here, token by token as MOSS does, by the library copydetect.
@@ -31,6 +33,9 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.guard import Guard
 
     root, report = places(args.course_root, args.report, args.sample)
+    course_root_there(root)
+    if args.report:
+        place_for(report, "--report", folder=True)
     loaded, rows = records(root, args.assignment)
     made = similar(loaded, [verdict for verdict, _ in rows], Guard(root))
     page = write_similar(report / f"{loaded.name}-similar.html", made, assignment_title(loaded))

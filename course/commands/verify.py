@@ -3,6 +3,8 @@ import argparse
 import json
 from pathlib import Path
 
+from course.folders import course_root_there
+
 SUMMARY = "judge one student's notebook again and compare with the record"
 EPILOG = """\
 The copy that was graded, by its hash, goes through the sandbox with the same hidden inputs; every behaviour is shown with the
@@ -32,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.sandbox import choose_backend
 
     root, _ = places(args.course_root, None, args.sample)
-    found = replay(root, args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold))
+    found = replay(course_root_there(root), args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold))
     print(json.dumps({"path": str(found.path), "differences": found.differences, "record": found.record.to_json(),
                       "again": found.again.to_json()}, indent=1) if args.json else "\n".join(found.lines()))
     return 1 if found.differences else 0

@@ -106,6 +106,48 @@ def test_grading_takes_what_was_collected_with_names_numbers_and_what_was_wrong(
 
 
 @pytest.mark.sandbox
+def test_what_was_left_out_when_it_was_collected_is_in_every_later_report_until_it_is_put_right(stand_in, notebook_of, root, tmp_path, capsys):
+    course(root, "collect", handed_in(tmp_path / "in", notebook_of()))
+    theirs = root / "submitted" / "Bo" / NAME / f"{NAME}.ipynb"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(notebook_of())
+    second = handed_in(tmp_path / "later", notebook_of("x = 1"), {"Bo_99_assignsubmission_file_/work.ipynb": None, f"{NAME}.ipynb": None})
+    course(root, "collect", second)
+    for words in (["grade"], ["report"], ["grade"]):
+        capsys.readouterr()
+        assert course(root, *words) == (1 if words == ["grade"] else 0)
+        said, page = capsys.readouterr().out, (root / "report" / f"{NAME}.html").read_text().partition("<h2>Not graded</h2>")[2].partition("<h2>")[0]
+        for entry in ("readme.txt", f"{NAME}.ipynb", "Bo_99_assignsubmission_file_"):
+            assert entry in page and (f"not graded {entry}: " in said or words == ["report"]), (words, entry)
+    (second / f"{NAME}.ipynb").unlink()
+    course(root, "collect", second)
+    handed_in(tmp_path / "in", notebook_of(), {"Dee_5_assignsubmission_file_/work.ipynb": None})
+    (tmp_path / "in" / "readme.txt").unlink()
+    course(root, "collect", tmp_path / "in")
+    capsys.readouterr()
+    course(root, "report", "--json")
+    left = json.loads(capsys.readouterr().out)["left_out"]
+    assert set(left) == {"Bo_99_assignsubmission_file_", "Dee"} and "was not judged yet; `course grade --assignment 90`" in left["Dee"]
+
+
+@pytest.mark.sandbox
+def test_names_and_numbers_of_a_platform_stay_when_what_was_graded_is_graded_again_without_it(stand_in, notebook_of, root, tmp_path):
+    course(root, "grade", handed_in(tmp_path / "in", notebook_of()))
+    course(root, "grade")
+    assert {one.student: (one.lms_id, one.name, one.entry) for one in journal(root, stand_in).values()} == {
+        "Anna M\u00fcller": ("123456", "Anna M\u00fcller", "Anna M\u00fcller_123456_assignsubmission_file_"),
+        "O.. =28x=29": ("77", "O.. (x)", "O.. (x)_77_assignsubmission_file_"), "Cy": ("88", "Cy", "Cy_88_assignsubmission_file_")}
+
+
+def test_notes_that_cannot_be_read_are_said_and_not_thrown_away(stand_in, notebook_of, root, tmp_path, capsys):
+    course(root, "collect", handed_in(tmp_path / "in", notebook_of()))
+    path = root / "verdicts" / f"{NAME}.collected.json"
+    path.write_text(path.read_text()[:90])
+    assert course(root, "collect", tmp_path / "in") == 2
+    assert f"{path} cannot be read" in capsys.readouterr().err and len(path.read_text()) == 90
+
+
+@pytest.mark.sandbox
 def test_nbgraders_exchange_brings_the_notebook_out_and_the_work_back(stand_in, notebook_of, root, tmp_path, capsys):
     from nbgrader.apps.nbgraderapp import NbGraderApp
 

@@ -18,7 +18,7 @@ HALF = "def double(x):\n    return x + abs(x)"
 MOODLE = {"Anna Müller_123456_assignsubmission_file_/work.ipynb": None, "Bo_77_assignsubmission_file_/work.ipynb": HALF,
           "Cy_88_assignsubmission_file_/work.ipynb": b"no notebook"}
 CANVAS = {"mulleranna_102_9002_90-stand-in.ipynb": None, "bo_LATE_103_9003_90-stand-in-1.ipynb": HALF,
-          "anon_Xy9_9004_90-stand-in.ipynb": None}
+          "anon_Xy9_9004_90-stand-in.ipynb": None, "LATE_anon_41_9005_90-stand-in.ipynb": None, "o_neil_LATE_106_9006_90-stand-in.ipynb": None}
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_canvas_finds_students_by_their_number_under_a_heading_of_its_own(graded
     rows = table(root / "report" / f"canvas-{NAME}.csv")
     assert rows[0] == ["Student", "ID", "SIS Login ID", "Section", "Double (4711)"]
     assert rows[1] == ["    Points Possible", "", "", "", "3"]
-    assert [[row[1], row[4]] for row in rows[2:]] == [["103", "1"], ["102", "3"]]
-    assert "left out   anon_Xy9: the platform's number is not known" in capsys.readouterr().out
+    assert [[row[1], row[4]] for row in rows[2:]] == [["103", "1"], ["102", "3"], ["106", "3"]]
+    assert "left out   anon_41, anon_Xy9: the platform's number is not known" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "came_from"), [(("export", "canvas"), "moodle"), (("export", "moodle"), "canvas"), (("feedback", "moodle"), "canvas")])
@@ -84,7 +84,7 @@ def test_gradescope_gets_a_result_a_student_whose_tests_add_up(graded):
     root = graded["canvas"]
     assert course("export", "gradescope", root=root) == 0
     made = {path.parent.name: json.loads(path.read_text()) for path in (root / "report" / f"gradescope-{NAME}").glob("*/results.json")}
-    assert {student: one["score"] for student, one in made.items()} == {"mulleranna": 3, "bo": 1, "anon_Xy9": 3}
+    assert {student: one["score"] for student, one in made.items()} == {"mulleranna": 3, "bo": 1, "anon_Xy9": 3, "anon_41": 3, "o_neil": 3}
     (test,) = made["bo"]["tests"]
     assert (test["score"], test["max_score"], test["status"]) == (1, 3, "failed")
     assert test["output"].startswith("It does not double a negative number.")
@@ -118,7 +118,7 @@ def test_feedback_for_canvas_keeps_the_numbers_of_student_and_file(graded):
     path = root / "report" / f"feedback-canvas-{NAME}.zip"
     first = path.read_bytes()
     assert sorted(zipfile.ZipFile(io.BytesIO(first)).namelist()) == [
-        f"anon_Xy9_9004_{NAME}.html", f"bo_LATE_103_9003_{NAME}.html", f"mulleranna_102_9002_{NAME}.html"]
+        f"LATE_anon_41_9005_{NAME}.html", f"anon_Xy9_9004_{NAME}.html", f"bo_LATE_103_9003_{NAME}.html", f"mulleranna_102_9002_{NAME}.html", f"o_neil_LATE_106_9006_{NAME}.html"]
     course("feedback", "canvas", root=root)
     assert path.read_bytes() == first       # the same pages, the same zip
 

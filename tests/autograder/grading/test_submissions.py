@@ -153,6 +153,29 @@ def test_moodles_download_is_read_in_folders_and_flat(platform, layout, wrap):
     assert found[0].student == "Anna Müller"
 
 
+@pytest.mark.parametrize(("name", "student", "number", "late"), [
+    ("smith_bob_LATE_102_9002_{}", "smith_bob", "102", True), ("o_neil_ng_7_9_{}", "o_neil_ng", "7", False),
+    ("LATE_anon_x7Yz1_9004_{}", "anon_x7Yz1", "x7Yz1", True), ("anon_12345_LATE_678_{}", "anon_12345", "12345", True),
+    ("anon_77_678_{}", "anon_77", "77", False), ("team_1_LATE_102_9002_{}", "team_1", "102", True),
+    ("smithbob_102_9002_03_{}", "smithbob", "102", False), ("leeann_10640000001234567_106400000000999_{}", "leeann", "10640000001234567", False),
+    ("LATE_smith_bob_102_9002_LATE_{}", "smith_bob", "102", True), ("_102_9002_{}", "102", "102", False)])
+def test_canvas_names_may_have_underscores_in_them_and_late_before_the_numbers(platform, name, student, number, late):
+    """As Canvas's ContentZipper#get_filename joins name, LATE and number, and keeps each word character of a name."""
+    (found,) = find_all(platform("folder", (name.format(FILE), b"B")), NAME).submissions
+    assert (found.name, found.lms_id, found.late, found.read()) == (student, number, late, b"B")
+
+
+def test_a_text_that_canvas_has_in_the_place_of_a_file_is_its_students(platform):
+    found = {one.name: one for one in find_submissions(platform("folder", ("smith_bob_LATE_102_text.html", b"x"), (f"leeann_103_9003_{FILE}", b"L")), NAME)}
+    assert "there is no notebook" in found["smith_bob"].problem and found["smith_bob"].late and not found["leeann"].problem
+
+
+@pytest.mark.parametrize("name", ["report_2026_03_01.ipynb", "my_work_2026_12_24.ipynb", "smith_bob_102.ipynb", "a_b.ipynb", "smith_bob_01_02_x.ipynb"])
+def test_dates_and_single_numbers_are_not_taken_for_canvas_numbers(platform, name):
+    found = find_all(platform("folder", (name, b"x"), (f"leeann_103_9003_{FILE}", b"L")), NAME)
+    assert [one.name for one in found.submissions] == ["leeann"] and list(found.left_out) == [name]
+
+
 @pytest.mark.parametrize("layout", ["folder", "zip"])
 def test_canvas_download_is_read_with_late_attempts_and_anonymous_names(platform, layout):
     where = platform(layout, (f"smithbob_LATE_102_9002_{NAME}-1.ipynb", b"B"), (f"müllerzoë_103_9003_{FILE}", b"Z"),

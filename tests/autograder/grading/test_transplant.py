@@ -78,6 +78,30 @@ def test_every_part_of_a_split_cell_runs_and_untouched_copies_do_not():
     assert any("occurs 3 times" in sentence for sentence in work.ignored)
 
 
+@pytest.mark.parametrize(("cells", "runs", "said"), [
+    ([("code", "A"), ("code", "STUB")], ["A"], "Cell 1 counts; the rest is as it was given, or the same."),
+    ([("code", "STUB"), ("code", "A")], ["A"], "Cell 2 counts"),
+    ([("code", "A"), ("code", "A")], ["A"], "Cell 1 counts"),
+    ([("code", "STUB"), ("code", "STUB")], ["STUB"], "None of them was changed."),
+    ([("code", "A"), ("code", "B")], ["A", "B"], "Cells 1 and 2 ran in this order: where they define the same name, the last one counts, cell 2."),
+    ([("code", "A"), ("code", "B"), ("code", "A")], ["A", "B", "A"], "the last one counts, cell 3."),
+    ([("code", "A"), ("markdown", "B"), ("raw", "C")], ["A"], "What is no code does not count (2 and 3). Cell 1 counts"),
+])
+def test_of_a_cell_that_occurs_twice_it_is_said_which_counted_and_that_one_does(cells, runs, said):
+    """As "run all" would have it; a copy that was turned into text does not run there either."""
+    stub = PRISTINE.cells[2].source
+    work = transplant(PRISTINE, [SubmittedCell(kind, "f", stub if source == "STUB" else source) for kind, source in cells])
+    assert [source for grade_id, source in running(work) if grade_id == "f"] == [stub if source == "STUB" else source for source in runs]
+    (sentence,) = [one for one in work.ignored if "occurs" in one]
+    assert sentence.startswith(f"The cell of `f` occurs {len(cells)} times in the notebook, as cells 1") and said in sentence
+
+
+def test_of_a_written_answer_that_occurs_twice_both_are_read_and_said():
+    work = transplant(PRISTINE, [*as_submitted(("essay", "First.")), SubmittedCell("markdown", "essay", "Second.")])
+    assert work.own["essay"] == "First.\n\nSecond."
+    assert work.ignored == ["The cell of `essay` occurs 2 times in the notebook, as cells 8 and 9. What is written in cells 8 and 9 is read together, in this order."]
+
+
 def test_the_stub_of_a_cell_that_is_missing_runs_before_the_students_own_definition():
     work = transplant(PRISTINE, [added("def f(): return 1")])
     assert [source for _, source in running(work)][-1] == "def f(): return 1"

@@ -1,0 +1,138 @@
+"""A record that is broken, cut off or gone costs nobody a row: its student is named everywhere, and judged again from the copy."""
+import csv
+import json
+import shutil
+import zipfile
+
+import pytest
+
+from autograder.classroom.feedback import feedback_path
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.whole_class import grade_class
+from autograder.grading.verdict import load_verdict, record_path
+from course.cli import main
+
+pytestmark = pytest.mark.sandbox
+NAME = "90-stand-in"
+MOODLE = "{}_assignsubmission_file_"
+STUDENTS = ("Ada", "Bo", "Cy")
+
+
+@pytest.fixture(scope="module")
+def graded(stand_in, notebook_of, new_root, tmp_path_factory):
+    """Three students of a Moodle download, all right; Ada's zip is of a week later than the others'."""
+    folder = tmp_path_factory.mktemp("lost")
+    for place, student in enumerate(STUDENTS):
+        path = folder / "in" / MOODLE.format(f"{student}_{70 + place}") / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(notebook_of())
+    root = new_root(folder / "root")
+    grade_class(folder / "in", "90", root, root / "report")
+    return folder
+
+
+@pytest.fixture
+def root(graded, tmp_path):
+    """A copy of the course root, to be damaged."""
+    shutil.copytree(graded / "root", tmp_path / "root")
+    return tmp_path / "root"
+
+
+def wrong_student(path):
+    path.write_bytes(path.with_name("Cy.json").read_bytes())
+
+
+def no_list(path):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": [{"exercise": "90.double"}]}))
+
+
+DAMAGES = {"half": lambda path: path.write_bytes(path.read_bytes()[:400]), "empty": lambda path: path.write_bytes(b""), "gone": lambda path: path.unlink(),
+           "another program's": lambda path: path.write_text('{"schema": 1}'), "somebody else's": wrong_student, "no record": no_list,
+           "no text": lambda path: path.write_bytes(b"\xff\xfe" * 99)}
+
+
+def course(root, *words, assignment=("--assignment", "90")):
+    return main([*map(str, words), *assignment, "--course-root", str(root)])
+
+
+def rows(root):
+    with (root / "report" / f"{NAME}.csv").open(newline="", encoding="utf-8") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_everything_that_is_written_names_the_student_with_the_remedy(root, damage, capsys):
+    assert course(root, "export", "gradescope") == 0
+    DAMAGES[damage](record_path(root, NAME, "Bo"))
+    page = feedback_path(root, NAME, "Bo").read_bytes()
+    results = root / "report" / f"gradescope-{NAME}" / "Bo" / "results.json"
+    remedy = f"The record verdicts/{NAME}/Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}; `course regrade 90 --write` judges"
+    assert course(root, "report") == 0
+    found = rows(root)
+    assert set(found) == set(STUDENTS) and found["Bo"]["total"] == "" and found["Bo"]["lms_id"] == "71" and remedy in found["Bo"]["needs_human"]
+    assert found["Ada"]["total"] == "3" and not found["Ada"]["needs_human"]
+    people = (root / "report" / f"{NAME}.html").read_text().partition("<h2>What needs a person</h2>")[2].partition("<h2>")[0]
+    assert ">Bo</a>" in people and f"Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}" in people and "Ada" not in people
+    for words in (["export", "moodle"], ["export", "moodle", "--so-far"], ["export", "gradescope"], ["feedback", "moodle"]):
+        capsys.readouterr()
+        assert course(root, *words) == 1
+        assert f"left out   Bo: {remedy}" in capsys.readouterr().out, words
+    assert feedback_path(root, NAME, "Bo").read_bytes() == page and not results.exists() and (results.parents[1] / "Ada" / "results.json").is_file()
+    with zipfile.ZipFile(root / "report" / f"feedback-moodle-{NAME}.zip") as archive:
+        assert sorted(name[:2] for name in archive.namelist()) == ["Ad", "Cy"]
+    capsys.readouterr()
+    assert course(root, "similar", "90", assignment=()) == 1 and f"unread     Bo: {remedy}" in capsys.readouterr().out
+    assert course(root, "verify", "Bo", "90", assignment=()) == 2 and remedy in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["half", "gone", "somebody else's", "no record"])
+@pytest.mark.parametrize("words", ["regrade", "grade", "grade what somebody else handed in"])
+def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(graded, root, tmp_path, notebook_of, damage, words, capsys):
+    whole = load_verdict(root, NAME, "Bo")
+    with open_gradebook(course_config(root)) as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Bo").manual_score = 2
+        gradebook.db.commit()
+    path = record_path(root, NAME, "Bo")
+    DAMAGES[damage](path)
+    harmed = path.read_bytes() if path.exists() else None
+    if words == "regrade":
+        assert course(root, "regrade", "90", assignment=()) == 1
+        said = capsys.readouterr().out
+        assert "affected   1 verdicts" in said and "Bo: the record could not be read" in said and "sum        Bo: 2 -> 2" in said
+        assert (path.read_bytes() if path.exists() else None) == harmed
+        assert course(root, "regrade", "90", "--write", assignment=()) == 0
+    else:
+        dee = tmp_path / "in" / MOODLE.format("Dee_9") / f"{NAME}.ipynb"
+        dee.parent.mkdir(parents=True)
+        dee.write_bytes(notebook_of())
+        assert course(root, "grade", *([tmp_path / "in"] if words.endswith("in") else [])) == 0
+        assert "mended     Bo: the record could not be read, and was made again" in capsys.readouterr().out
+    made = load_verdict(root, NAME, "Bo")
+    assert (made.results, made.submission, made.name, made.lms_id, made.entry) == (whole.results, whole.submission, "Bo", "71", whole.entry)
+    found = rows(root)
+    assert found["Bo"]["total"] == "2" and not found["Bo"]["needs_human"]
+    with open_gradebook(course_config(root)) as gradebook:
+        grade = gradebook.find_grade("double-check", NAME, NAME, "Bo")
+        assert (grade.manual_score, grade.auto_score) == (2, 3)
+
+
+def test_a_record_whose_notebook_is_gone_too_is_named_until_it_is_handed_in_again(graded, root, capsys):
+    record_path(root, NAME, "Bo").write_text("{")
+    shutil.rmtree(root / "submitted" / "Bo")
+    for words in (["grade"], ["grade", "--regrade"]):
+        assert course(root, *words) == 1
+        assert "lost       Bo: The record" in (said := capsys.readouterr().out) and "hand it to `course grade` again" in said
+    assert course(root, "regrade", "90", assignment=()) == 1 and "cannot     Bo: The record" in capsys.readouterr().out
+    assert course(root, "grade", graded / "in") == 0 and rows(root)["Bo"]["total"] == "3"
+
+
+def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(graded, root, notebook_of, tmp_path):
+    path = tmp_path / "in" / MOODLE.format("Bo_71") / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(notebook_of("def double(x):\n    return 0"))
+    course(root, "grade", tmp_path / "in")
+    notes = sorted((root / "hand-ins").glob(f"*/notebooks/{NAME}/Bo.json"))
+    assert len(notes) == 2
+    notes[0].write_text(notes[0].read_text()[:40])
+    assert course(root, "grade", tmp_path / "in", "--hand-in", "best") == 0
+    assert rows(root)["Bo"]["total"] == "3" and rows(root)["Bo"]["lms_id"] == "71"
