@@ -22,42 +22,35 @@ def course_root_there(root: Path) -> Path:
     raise CourseError(f"{root}: there is no such course root; " + (f"did you mean {root.parent / close[0]}? Else " if close else "") + remedy)
 
 
-def make_course_root(root: Path) -> Path:
-    """The course root, made if it is not there. Raises CourseError where more than the last folder of the path is missing."""
-    from autograder.classroom.gradebook import CONFIG_FILE
-
-    fresh = not (root / CONFIG_FILE).exists()
-    made = _make(root, f"--course-root {root}")
-    if fresh:
-        _say(f"{root}: a new course root" if made else f"{root} becomes a course root")
-    return root
+def new_course_root(root: Path) -> str:
+    """A sentence for `say_made` if the course root is still to be made, else "". Raises CourseError where more than the last folder
+    of its path is missing."""
+    return f"{root}: a new course root" if _is_missing(root, f"--course-root {root}") else ""
 
 
-def place_for(path: Path, option: str, folder: bool = False) -> Path:
-    """Where something is to be written: a file's folder, or with `folder` the folder itself, is made if it is the only one missing.
+def new_place(path: Path | None, option: str, folder: bool = False) -> str:
+    """A sentence for `say_made` if what is written to `path` needs a new folder, else "": a file's folder, or with `folder` itself.
 
-    Raises CourseError that names the path where more is missing. option: as it was typed, such as --out.
+    Raises CourseError that names the path where more is missing. option: as it was typed, such as --out; path: None if it was not.
     """
+    if path is None:
+        return ""
     target = path if folder else path.parent
-    if _make(target, f"{option} {path}"):
-        _say(f"{target}: a new folder")
-    return path
+    return f"{target}: a new folder" if _is_missing(target, f"{option} {path}") else ""
 
 
-def _make(folder: Path, typed: str) -> bool:
-    """Whether it was made now."""
+def say_made(*sentences: str) -> None:
+    """Say what was made, of what may have been."""
+    for sentence in filter(None, sentences):
+        print(f"made       {sentence}", file=sys.stderr)
+
+
+def _is_missing(folder: Path, typed: str) -> bool:
     from autograder.errors import CourseError
-    from autograder.grading.files import writing
 
     if folder.exists():
         return False
     above = folder.absolute().parent
     if not above.exists():
         raise CourseError(f"{typed}: there is no folder {above}; mend the path, or make that folder first")
-    with writing(folder):
-        folder.mkdir()
     return True
-
-
-def _say(text: str) -> None:
-    print(f"made       {text}", file=sys.stderr)

@@ -6,7 +6,6 @@ an exception shows more, the student's own lines. Whatever the student wrote is 
 from pathlib import Path
 
 from autograder.checks.rubric import page
-from autograder.classroom.journal import is_lost
 from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -64,8 +63,6 @@ def write_feedback(course_root: Path, assignment: Assignment, rows: list[tuple[V
     with Limited(lambda row: feedback_page(assignment, *row)) as child:
         for row in rows:
             student = row[0].student
-            if is_lost(row[0]):      # the page of the last grading says more
-                continue
             path, text = feedback_path(course_root, assignment.name, student), guard.run(
                 student, "writing the feedback", lambda: child(row))        # noqa: B023
             if text is None:

@@ -113,7 +113,7 @@ def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrade
     """Why a human is needed, one sentence a reason; empty when every point is decided and nothing else is open."""
     notes = graded.notes if graded else []
     if not verdict.readable:
-        return [*([] if None not in points.values() else [verdict.waits("")]), *notes]
+        return list(dict.fromkeys([*([] if None not in points.values() else [verdict.waits("")]), *notes]))
     by_reason: dict[str, list[str]] = {}
     for id, one in points.items():
         if one is None:

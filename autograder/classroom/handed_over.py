@@ -22,8 +22,8 @@ OF_GRADING = ""         # where `course grade SUBMISSIONS` keeps what it left ou
 
 
 def note_of(one: Submission) -> dict:
-    """What a note says of a hand-in."""
-    return {name: getattr(one, name) for name in NOTED}
+    """What a note says of a hand-in, as JSON has it."""
+    return {name: getattr(one, name) for name in NOTED} | {"notes": list(one.notes)}
 
 
 def from_note(student: str, path: Path, noted: dict) -> Submission:
@@ -50,7 +50,7 @@ def notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
 def write_notes(course_root: Path, assignment: Assignment, submissions: Iterable[Submission]) -> None:
     """Note what is known of these hand-ins; the notes on others stay."""
     before = notes(course_root, assignment)
-    after = json.loads(json.dumps(before | {one.student: note_of(one) for one in submissions}))
+    after = before | {one.student: note_of(one) for one in submissions}
     if after != before:
         write_whole(_notes_path(course_root, assignment), json.dumps(after, indent=1, sort_keys=True, ensure_ascii=False))
 
@@ -64,8 +64,9 @@ def of_copy(course_root: Path, assignment: Assignment, student: str, noted: dict
     """The hand-in whose copy is in submitted/; the time that stands beside the copy counts before the noted one."""
     path = copy_path(course_root, assignment.name, student)
     stamp = path.parent / STAMP
-    fresh = {"timestamp": timestamp_of(stamp)} if stamp.is_file() and timestamp_of(stamp) else {}
-    return from_note(student, path, (noted or note_of(Submission(student, path, name=student)) | {"notes": []}) | fresh)
+    when = timestamp_of(stamp) if stamp.is_file() else None
+    known = noted or note_of(Submission(student, path, name=student))
+    return from_note(student, path, known | ({"timestamp": when} if when else {}))
 
 
 def leave_out(course_root: Path, assignment: Assignment, source: str, entries: dict[str, str], taken: Iterable[str] = ()) -> None:

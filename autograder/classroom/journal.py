@@ -2,7 +2,8 @@
 
 A record that is broken, cut off or gone must cost nobody a row. Its student stands in every table, page and export with the
 reason and the remedy, as a verdict in which nothing is decided; and where the copy of what was handed in is still there, the
-next `course grade` or `course regrade --write` judges it again.
+next `course grade` or `course regrade --write` judges it again. One that is gone may have been taken away by a person: it is judged
+again when it is asked for, and not while other work is graded.
 """
 import os
 from pathlib import Path
@@ -15,28 +16,28 @@ from autograder.grading.reading import is_placeholder
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, load_verdict, record_path
 
+LOST = "lost"           # in the place of the isolation
 NUMBERS = ("points", "earned")
 STAGE_TEXTS = ("name", "status", "cause", "detail", "misconception")
 
 
+def everybody(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
+    """By student, sorted: every record of the course root; and in the place of each that cannot be read, or is gone although nbgrader's
+    notebook and the copy are there, a verdict in which nothing is decided, with the reason and the remedy."""
+    recorded = {path.name.removesuffix(".json") for path in (course_root / "verdicts" / assignment.name).glob("*.json")}
+    graded = {path.parent.name for path in (course_root / "autograded").glob(f"*/{assignment.name}")}
+    gone = {student for student in graded - recorded if hash_of(copy_path(course_root, assignment.name, student))}
+    return {student: _record(course_root, assignment, student) or _stand_in(course_root, assignment, student) for student in sorted(recorded | gone)}
+
+
 def journal(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
     """Every record of the course root that can be read, by student, sorted."""
-    found = {student: _record(course_root, assignment, student) for student in _recorded(course_root, assignment)}
-    return {student: verdict for student, verdict in found.items() if verdict}
-
-
-def lost(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
-    """By student, in the place of each record that cannot be read or is gone although the gradebook's notebook is there: a verdict
-    in which nothing is decided, with the reason and the remedy."""
-    paths = (course_root / "autograded").glob(f"*/{assignment.name}/{assignment.name}.ipynb")
-    graded = {path.parents[1].name for path in paths if hash_of(copy_path(course_root, assignment.name, path.parents[1].name))}
-    students = sorted(student for student in {*_recorded(course_root, assignment), *graded} if not _record(course_root, assignment, student))
-    return {student: _stand_in(course_root, assignment, student) for student in students}
+    return {student: verdict for student, verdict in everybody(course_root, assignment).items() if not is_lost(verdict)}
 
 
 def is_lost(verdict: Verdict) -> bool:
-    """Whether a verdict is one that stands for a record: no checks ever gave it."""
-    return not verdict.checks
+    """Whether a verdict is one that stands for a record that cannot be read."""
+    return verdict.tier == LOST
 
 
 def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
@@ -52,6 +53,11 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
                       late=verdict.late, entry=verdict.entry)
     there = verdict.submission and hash_of(path) == verdict.submission
     return copy if there and (verdict.readable or not is_placeholder(path)) else None
+
+
+def is_gone(course_root: Path, verdict: Verdict) -> bool:
+    """Whether there is no file at all in the place of a lost record."""
+    return not record_path(course_root, verdict.assignment, verdict.student).exists()
 
 
 def set_aside(course_root: Path, assignment: Assignment, student: str) -> None:
@@ -71,15 +77,11 @@ def _copy_of_lost(course_root: Path, assignment: Assignment, student: str) -> Su
 def _stand_in(course_root: Path, assignment: Assignment, student: str) -> Verdict:
     path, copy = record_path(course_root, assignment.name, student), _copy_of_lost(course_root, assignment, student)
     noted = copy or of_copy(course_root, assignment, student, notes(course_root, assignment).get(student))
-    verdict = Verdict(student, assignment.name, "", "", name=noted.name, lms_id=noted.lms_id, late=noted.late, entry=noted.entry, timestamp=noted.timestamp)
+    verdict = Verdict(student, assignment.name, "", "", LOST, name=noted.name, lms_id=noted.lms_id, late=noted.late, entry=noted.entry, timestamp=noted.timestamp)
     remedy = (f"`course regrade {assignment.number} --write` judges the copy of the notebook again" if from_copy(course_root, verdict, assignment) else
               "no copy of the notebook is in submitted/: hand it to `course grade` again")
     verdict.human = [{"exercise": None, "reason": f"The record {path.relative_to(course_root)} {'cannot be read' if path.exists() else 'is gone'}; {remedy}."}]
     return verdict
-
-
-def _recorded(course_root: Path, assignment: Assignment) -> list[str]:
-    return sorted(path.name.removesuffix(".json") for path in (course_root / "verdicts" / assignment.name).glob("*.json"))
 
 
 def _record(course_root: Path, assignment: Assignment, student: str) -> Verdict | None:
@@ -95,7 +97,6 @@ def _is_whole(verdict: Verdict) -> bool:
         numbers = [row[name] for row in (*verdict.results, *stages) for name in NUMBERS]
         texts = [stage[name] for stage in stages for name in STAGE_TEXTS] + [one["reason"] for one in verdict.human] + [
             result["exercise"] for result in verdict.results] + [verdict.submission, verdict.checks, verdict.name, verdict.lms_id, verdict.entry]
-        return all(isinstance(one, (int, float)) for one in numbers) and all(isinstance(one, str) for one in texts) and bool(
-            verdict.checks) and all("exercise" in one for one in verdict.human) and isinstance(verdict.own, dict)
+        return all(isinstance(one, (int, float)) for one in numbers) and all(isinstance(one, str) for one in texts) and all("exercise" in one for one in verdict.human) and isinstance(verdict.own, dict)
     except (TypeError, KeyError):
         return False

@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.classroom import hand_ins
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.grades import HandGrades, exercise_points, total_points
-from autograder.classroom.journal import from_copy, is_lost, journal, lost
+from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.whole_class import Summary, class_rows, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
@@ -74,8 +74,7 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     course_root = course_root.resolve()
     if not (course_root / "verdicts" / assignment.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
-    older = {student: one for student, one in journal(course_root, assignment).items() if one.checks != assignment.checks_hash}
-    older |= lost(course_root, assignment)
+    older = {student: one for student, one in everybody(course_root, assignment).items() if is_lost(one) or one.checks != assignment.checks_hash}
     copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
     stage, config = _stage(course_root), course_config(course_root)
     todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(

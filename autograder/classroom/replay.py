@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from autograder.classroom.journal import from_copy, is_lost, journal, lost
+from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.errors import CourseError
 from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.names import shown
@@ -44,7 +44,7 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     student: the key, the name or the platform's number. What was given by hand is not part of a verdict.
     """
     loaded, course_root = load_assignment(assignment), course_root.resolve()
-    record = _find(journal(course_root, loaded) | lost(course_root, loaded), student, course_root, loaded.name)
+    record = _find(everybody(course_root, loaded), student, course_root, loaded.name)
     if is_lost(record):
         raise CourseError(f"{course_root}: {record.waits('')}")
     copy = from_copy(course_root, record, loaded)

@@ -20,7 +20,7 @@ from autograder.classroom.feedback import feedback_path, write_feedback
 from autograder.classroom.gradebook import check_machine, course_config, keep_copy, open_gradebook, prepare_course_root
 from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
 from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, notes, write_notes
-from autograder.classroom.journal import from_copy, is_lost, journal, lost, set_aside
+from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost, journal, set_aside
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
@@ -104,7 +104,8 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
     config = prepare_course_root(course_root, loaded)
     guard = Guard(course_root)
-    before, broken = journal(course_root, loaded), lost(course_root, loaded)
+    everyone = everybody(course_root, loaded)
+    before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
     known = {student: noted["lms_id"] for student, noted in notes(course_root, loaded).items()} | {one.student: one.lms_id for one in before.values()}
     submissions = []
     if where is None and not regrade:
@@ -118,7 +119,8 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         submissions = found.submissions
         leave_out(course_root, loaded, OF_GRADING, found.left_out, [one.entry for one in submissions])
     given = {one.student for one in submissions}
-    older = [verdict for verdict in before.values() if regrade and verdict.checks != loaded.checks_hash] + list(broken.values())
+    older = [verdict for verdict in before.values() if regrade and verdict.checks != loaded.checks_hash]
+    older += [verdict for verdict in broken.values() if where is None or not is_gone(course_root, verdict)]
     submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, loaded))]
     for one in submissions:
         earlier = before.get(one.student)
@@ -161,8 +163,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                 guard.troubles.pop(student, None)
                 guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
-    grades, page, people = _write(course_root, report, loaded, config, guard)
-    still = lost(course_root, loaded)
+    grades, page, people, still = _write(course_root, report, loaded, config, guard)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
     return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
@@ -172,15 +173,15 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    {verdict.label: verdict.waits("") for verdict in still.values()})
 
 
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int]:
-    """Feedback, grades.csv and report from the journal and the gradebook; and how many submissions need a person.
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int, dict[str, Verdict]]:
+    """Feedback, grades.csv and report from the journal and the gradebook; how many submissions need a person; whose record is lost.
 
     grades.csv is of the assignment that was graded or reported last; each has its own beside its page.
     """
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
-    write_feedback(course_root, assignment, rows, guard)
+    write_feedback(course_root, assignment, [row for row in rows if not is_lost(row[0])], guard)      # the page that is there says more
     for verdict, graded in rows:        # what the pages met is said in the tables
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
@@ -188,7 +189,7 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
     page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX)
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
-    return write_csv(report / "grades.csv", rows, assignment), page, people
+    return write_csv(report / "grades.csv", rows, assignment), page, people, {verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}
 
 
 def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:
@@ -198,10 +199,12 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
     """
     rows = []
     with open_gradebook(config) as gradebook:
-        for student, verdict in sorted((journal(course_root, assignment) | lost(course_root, assignment)).items()):
+        for student, verdict in everybody(course_root, assignment).items():
             graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
                 gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
-            if verdict.checks != assignment.checks_hash and not is_lost(verdict):
+            if is_lost(verdict):        # named even if all of its points were given by hand
+                graded.notes.append(verdict.waits(""))
+            elif verdict.checks != assignment.checks_hash:
                 graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
             rows.append((verdict, graded))
     return rows

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import make_course_root
+from course.folders import new_course_root, say_made
 
 SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> int:
     loaded, root = load_assignment(args.assignment), args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
-    make_course_root(root)
+    made = new_course_root(root)
     take_database(args, root, make=True)
+    say_made(made)
     if args.exchange:
         folder = collect_from_exchange(root, loaded)
         students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))

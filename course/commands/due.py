@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import course_root_there, make_course_root
+from course.folders import course_root_there, new_course_root, say_made
 
 DEFAULT_ROOT = Path("class")
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
@@ -49,12 +49,13 @@ def run(args: argparse.Namespace) -> int:
         if not equals or not student:
             raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
         spans[student] = late.span(text)
-    sets, is_root = args.date is not None or bool(spans), (root / CONFIG_FILE).exists()
-    if sets and (root.is_dir() or args.course_root == DEFAULT_ROOT):
-        make_course_root(args.course_root)      # dates are often the first that a class has
-    elif not is_root and course_root_there(args.course_root):
+    sets, made = args.date is not None or bool(spans), ""
+    if (sets or args.db) and (root.is_dir() or args.course_root == DEFAULT_ROOT):
+        made = new_course_root(args.course_root)      # dates are often the first that a class has
+    elif not (root / CONFIG_FILE).exists() and course_root_there(args.course_root):
         raise CourseError(f"{args.course_root} is no course root, so it has no dates; give --course-root the folder of the class, or set a date with --date")
     take_database(args, root, make=True)
+    say_made(made)
     config = prepare_course_root(root, loaded)
     with open_gradebook(config) as gradebook:
         if args.date is not None:

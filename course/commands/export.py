@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import course_root_there, place_for
+from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
 EPILOG = """\
@@ -46,8 +46,10 @@ def run(args: argparse.Namespace) -> int:
     take_database(args, root)
     loaded, rows = records(root, args.assignment)
     ending = "" if args.to == "gradescope" else ".csv"
-    out = place_for(args.out, "--out", folder=not ending) if args.out else report / f"{args.to}-{loaded.name}{ending}"
-    return tell(export_grades(args.to, rows, loaded, out, args.column, args.so_far), args.json)
+    made = new_place(args.out, "--out", folder=not ending)
+    found = export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far)
+    say_made(made)
+    return tell(found, args.json)
 
 
 def tell(made, as_json: bool = False) -> int:

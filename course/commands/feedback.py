@@ -3,7 +3,7 @@ import argparse
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import course_root_there, place_for
+from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "put the feedback pages into a zip that a learning platform takes"
 EPILOG = """\
@@ -36,9 +36,10 @@ def run(args: argparse.Namespace) -> int:
 
     root, report = places(args.course_root, None, args.sample)
     course_root_there(root)
-    if args.out:
-        place_for(args.out, "--out")
+    made = new_place(args.out, "--out")
     take_database(args, root)
     rewrite(root, report, args.assignment)
     loaded, rows = records(root, args.assignment)
-    return tell(zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip"), args.json)
+    found = zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip")
+    say_made(made)
+    return tell(found, args.json)

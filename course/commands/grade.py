@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import make_course_root, place_for
+from course.folders import new_course_root, new_place, say_made
 
 SAMPLE_ASSIGNMENT = "01-static-embeddings"
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
@@ -85,11 +85,10 @@ def run(args: argparse.Namespace) -> int:
     if args.sample:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
-    if args.course_root or not args.sample:
-        make_course_root(course_root)
-    if args.report:
-        place_for(report, "--report", folder=True)
+    made = new_course_root(course_root) if args.course_root or not args.sample else ""
+    made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
+    say_made(made)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
@@ -107,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
             summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))
             if len(names) > 1 and not args.json:
                 _say(summaries[-1])
+    say_made(made_too)
     if args.json:
         found = [asdict(summary) for summary in summaries]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import course_root_there, place_for
+from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "after checks have changed: show what changes, and write it with --write"
 EPILOG = """\
@@ -45,14 +45,14 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     root, report = places(args.course_root, args.report, False)
     course_root_there(root)
-    if args.report:
-        place_for(report, "--report", folder=True)
+    place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
     made = plan(root, load_assignment(args.assignment), backend, args.jobs)
     if not args.json:
         print("\n".join(made.lines()), flush=True)
     summary = write(root, report, made, backend) if args.write and made.verdicts else None
+    say_made(place if summary else "")
     if args.json:
         print(json.dumps(made.to_json() | {"written": summary is not None}, indent=1))
     elif summary:

@@ -3,7 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
-from course.folders import make_course_root, place_for
+from course.folders import new_course_root, new_place, say_made
 
 SUMMARY = "put an assignment into an archive for students: notebook, what it imports, no answers"
 EPILOG = """\
@@ -35,12 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     loaded = load_assignment(args.assignment)
-    if args.out:
-        place_for(args.out, "--out")
-    if args.exchange:
-        make_course_root(args.course_root)
+    made = [new_place(args.out, "--out"), new_course_root(args.course_root) if args.exchange else ""]
     made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference)
     exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
+    say_made(*made)
     if args.json:
         print(json.dumps({"path": str(made.path), "files": made.files, "withheld": made.withheld, "kept": made.kept,
                           "exchange": str(exchanged) if exchanged else None}, indent=1))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from course.database_option import add_database, take_database
-from course.folders import course_root_there, place_for
+from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
-    if args.report:
-        place_for(report, "--report", folder=True)
+    made = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     names = [args.assignment] if args.assignment else graded_here(root)
     written = [rewrite(root, report, name) for name in names]
+    say_made(made)
     if args.json:
         said = [{"grades": str(grades), "report": str(page)} | class_figures(root, name) for name, (grades, page) in zip(names, written)]
         print(json.dumps(said[0] if args.assignment else {"assignments": said}, indent=1))

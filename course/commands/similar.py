@@ -3,7 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
-from course.folders import course_root_there, place_for
+from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "name pairs of students whose code is alike, to look at; never a verdict"
 EPILOG = """\
@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
-    if args.report:
-        place_for(report, "--report", folder=True)
+    place = new_place(args.report, "--report", folder=True)
     loaded, rows = records(root, args.assignment)
     made = similar(loaded, [verdict for verdict, _ in rows], Guard(root))
     page = write_similar(report / f"{loaded.name}-similar.html", made, assignment_title(loaded))
+    say_made(place)
     if args.json:
         print(json.dumps(made.to_json() | {"page": str(page)}, indent=1))
     else:

@@ -1,8 +1,10 @@
 """An instructor's weeks: released, handed in, graded, read by hand, regraded, reported and given back, by the real commands.
 
 Forty students and three assignments, each handed in another way: a Moodle zip, twice; a Canvas zip; folders with times. The
-shorter form, which runs each time, is one assignment and ten students in folders. What is compared is what was meant, from
-the first answer to the last export.
+shorter form, which runs each time, is one assignment and twelve students in folders. Among them are who hands in late, with an
+extension, twice, nothing of their own, something of another week, a notebook that kills, one with a cell twice; two of one name and
+one with an underscore; and something of nobody's. What is compared is what was meant, from the first answer to the last export.
+One record of each week is cut off before the reports are written, and made again by `course regrade`.
 """
 import csv
 import io
@@ -25,7 +27,9 @@ from course.sample_class.sources import has_source, reference_sources, with_func
 
 pytestmark = pytest.mark.sandbox
 QUICK = {"03": ("bigram_counts", "judge"), "08": ("next_token_loss", "gpt_sizes"), "16": ("weigh_models", "step_bytes")}
-NAMES = ("Zo\u00eb M\u00fcller", "Anna Schmidt", "Anna Schmidt", "Lea Late", "Ed Extended", "Emma Empty", "Hal Hostile", "Otto Other", "Tom Twice", "Mia Mistaken")
+NAMES = ("Zo\u00eb M\u00fcller", "Anna Schmidt", "Anna Schmidt", "Lea Late", "Ed Extended", "Emma Empty", "Hal Hostile", "Otto Other", "Tom Twice", "Mia Mistaken",
+         "Dora Doubled", "Una Under_Score")
+STRAY = "notes.txt"
 HOSTILE = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(0)"
 ANSWERED, GIVEN = range(5), 1.0         # who wrote the short answer, and the points that a person gives for it
 POLICY = 'c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"\nc.ShareEachDay.share = 0.25\n'
@@ -77,13 +81,17 @@ def released(room, week):
         return json.loads(archive.read(f"word2serve-{week.name}/{week.name}.ipynb"))
 
 
-def written(notebook, cells):
-    """A notebook with some cells filled in, by grade id."""
+def written(notebook, cells, before=("", "")):
+    """A notebook with some cells filled in, by grade id; and a copy of one of them, with another source, before it."""
     made = json.loads(json.dumps(notebook))
     for cell in made["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
         if name in cells and cell["metadata"]["nbgrader"]["solution"]:
             cell["source"] = cells[name]
+            if name == before[0]:
+                twin = {**cell, "id": "a-first-try", "source": before[1]}
+    if before[0]:
+        made["cells"].insert(made["cells"].index(next(cell for cell in made["cells"] if cell["metadata"].get("nbgrader", {}).get("grade_id") == before[0])), twin)
     return json.dumps(made).encode()
 
 
@@ -96,7 +104,7 @@ def work(room, week, others):
     wrong = with_function(right[second], mistake.function, mistake.replaces)
     for student in range(room.count):
         kind = NAMES[student].split()[1] if student < len(NAMES) else ""
-        cells = {first: right[first], second: right[second]} if student % 2 == 0 or student < 10 else {first: right[first]}
+        cells = {first: right[first], second: right[second]} if student % 2 == 0 or student < len(NAMES) else {first: right[first]}
         meant = sum(points[name] for name in cells)
         if kind == "Empty":
             cells, meant = {}, 0
@@ -106,7 +114,8 @@ def work(room, week, others):
             cells, meant = cells | {second: wrong}, points[first] + points[second] - mistake.loses
         if student in ANSWERED:
             cells, meant = cells | {week.manual: "Because the average of the two rows lies between them."}, meant + GIVEN
-        week.notebooks[student] = [written(others if kind == "Other" else notebook, cells)]
+        first_try = (second, f"def {second}(*given):\n    return 0.0") if kind == "Doubled" else ("", "")
+        week.notebooks[student] = [written(others if kind == "Other" else notebook, cells, first_try)]
         week.meant[student] = None if kind == "Other" else meant
         if kind == "Twice" and week.form != "canvas":       # the second hand-in is worse
             week.notebooks[student].append(written(notebook, {first: right[first]}))
@@ -114,17 +123,22 @@ def work(room, week, others):
             week.meant[student] = 0.75 * meant
 
 
+def in_moodle(student):
+    return name_of(student).replace("_", " ")
+
+
 def moodle(room, week):
     """Two downloads, the second a week later: of who handed in again it has the newer notebook. Collected one after the other."""
     twins = [one for one in range(room.count) if [name_of(other) for other in range(room.count)].count(name_of(one)) > 1]
     for student in range(room.count):
-        week.keys[student] = safe_name(name_of(student) + (f"_{1000 + student}" if student in twins else ""))
+        week.keys[student] = safe_name(in_moodle(student) + (f"_{1000 + student}" if student in twins else ""))
     for turn in (0, 1):
         path = room.folder / f"moodle-{turn}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             for student, notebooks in week.notebooks.items():
-                archive.writestr(f"{name_of(student)}_{1000 + student}_assignsubmission_file_/{week.name}.ipynb", notebooks[min(turn, len(notebooks) - 1)])
-        room.course("collect", path, "--assignment", week.number)
+                archive.writestr(f"{in_moodle(student)}_{1000 + student}_assignsubmission_file_/{week.name}.ipynb", notebooks[min(turn, len(notebooks) - 1)])
+            archive.writestr(STRAY, "nobody's")
+        assert f"left out   {STRAY}: " in room.course("collect", path, "--assignment", week.number, code=1)
     return []
 
 
@@ -133,10 +147,11 @@ def canvas(room, week):
     path = room.folder / "canvas.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for student, [notebook] in week.notebooks.items():
-            squeezed = "".join(letter for letter in "".join(reversed(name_of(student).split())).lower() if letter.isalnum())
+            squeezed = "".join(letter for letter in "".join(reversed(name_of(student).split())).lower() if letter.isalnum() or letter == "_")
             late = "_LATE" if name_of(student) == "Lea Late" else ""
             archive.writestr(f"{squeezed}{late}_{500 + student}_{9000 + student}_{week.name}.ipynb", notebook)
             week.keys[student] = squeezed + (f"_{500 + student}" if name_of(student) == "Anna Schmidt" else "")
+        archive.writestr(STRAY, "nobody's")
     return [path]
 
 
@@ -153,6 +168,7 @@ def folders(room, week):
             path.write_bytes(notebook)
         if len(notebooks) == 1:
             (folder / "timestamp.txt").write_text(time.replace("-00", ":00") + ":00 UTC")
+    (where / STRAY).write_text("nobody's")
     room.course("due", week.number, "--date", "2026-03-02 00:00", "--extend", f"{week.keys[4]}=2d")
     return [where]
 
@@ -171,7 +187,7 @@ def by_hand(room, week):
 
 
 @pytest.fixture(scope="module", params=[
-    pytest.param((10, (("03", "folders"),)), id="ten students in folders"),
+    pytest.param((12, (("03", "folders"),)), id="twelve students in folders"),
     pytest.param((40, (("03", "moodle"), ("08", "canvas"), ("16", "folders"))), id="forty students on three platforms", marks=pytest.mark.long)])
 def room(request, tmp_path_factory):
     """A class from the release of its first assignment to the reports after the last grading."""
@@ -186,7 +202,10 @@ def room(request, tmp_path_factory):
         # 1: one student's notebook is of another assignment and needs a person
         room.course("grade", *where, "--assignment", week.number, "--jobs", "2", "--hand-in", "best", code=1)
         by_hand(room, week)
-        assert "affected   0 verdicts" in room.course("regrade", week.number)
+        record = room.root / "verdicts" / week.name / f"{week.keys[0]}.json"
+        record.write_bytes(record.read_bytes()[:1000])
+        said = room.course("regrade", week.number, "--write")
+        assert "affected   1 verdicts" in said and f"{name_of(0)}: the record could not be read" in said.replace(week.keys[0], name_of(0))
     room.course("report")
     return room
 
@@ -211,6 +230,15 @@ def test_who_needs_a_person_is_named_and_nobody_else(room):
         rows = {row["student"].removeprefix("'"): row["needs_human"] for row in room.table(f"{week.name}.csv")}
         assert {key for key, reason in rows.items() if reason} == {week.keys[NAMES.index("Otto Other")]}
         assert "does not look like this assignment" in rows[week.keys[NAMES.index("Otto Other")]]
+
+
+def test_what_was_left_out_and_which_cell_counted_is_named_in_report_and_page(room):
+    for week in room.weeks:
+        page, doubled = (room.root / "report" / f"{week.name}.html").read_text(), week.keys[NAMES.index("Dora Doubled")]
+        assert STRAY in page.partition("<h2>Not graded</h2>")[2].partition("<h2>")[0]
+        said = "the last one counts, cell"
+        assert said in page.partition("<h2>Left out of notebooks</h2>")[2].partition("<h2>")[0]
+        assert said in (room.root / "feedback" / doubled / week.name / f"{week.name}.html").read_text()
 
 
 def test_the_better_of_two_hand_ins_counts_and_lateness_stands_beside_the_points(room):

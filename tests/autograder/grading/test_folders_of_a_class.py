@@ -71,7 +71,7 @@ def test_a_new_class_is_made_and_said_once_and_not_below_a_folder_that_is_missin
 
 WRITING = [(["export", "moodle", "--assignment", "90", "--out"], "x.csv"), (["export", "gradescope", "--assignment", "90", "--out"], ""),
            (["feedback", "folders", "--assignment", "90", "--out"], "x.zip"), (["report", "--assignment", "90", "--report"], ""),
-           (["similar", "90", "--report"], ""), (["regrade", "90", "--report"], ""), (["grade", "--assignment", "90", "--report"], "")]
+           (["similar", "90", "--report"], ""), (["grade", "--assignment", "90", "--report"], "")]
 
 
 @pytest.mark.sandbox
@@ -85,6 +85,14 @@ def test_one_missing_folder_is_made_and_said_and_two_are_refused_by_name(place, 
     assert f"made       {place / 'out'}: a new folder" in capsys.readouterr().err and (place / "out").is_dir()
     main([*words, str(place / "out" / file), *root])
     assert "made" not in capsys.readouterr().err
+
+
+@pytest.mark.sandbox
+def test_a_regrade_that_writes_nothing_makes_no_folder_and_refuses_a_path_all_the_same(place, capsys):
+    root = ["--course-root", str(place / "klasse")]
+    assert main(["regrade", "90", "--report", str(place / "out" / "deep"), *root]) == 2 and f"there is no folder {place / 'out'}" in capsys.readouterr().err
+    assert main(["regrade", "90", "--report", str(place / "out"), *root]) == 0
+    assert "made" not in capsys.readouterr().err and not (place / "out").exists()
 
 
 def test_a_release_is_not_written_below_a_folder_that_is_missing(tmp_path, capsys):

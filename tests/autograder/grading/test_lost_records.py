@@ -105,6 +105,9 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(gr
         dee = tmp_path / "in" / MOODLE.format("Dee_9") / f"{NAME}.ipynb"
         dee.parent.mkdir(parents=True)
         dee.write_bytes(notebook_of())
+        if (words, damage) == ("grade what somebody else handed in", "gone"):      # a person may have taken it away
+            assert course(root, "grade", tmp_path / "in") == 1 and "lost       Bo: The record" in capsys.readouterr().out
+            return
         assert course(root, "grade", *([tmp_path / "in"] if words.endswith("in") else [])) == 0
         assert "mended     Bo: the record could not be read, and was made again" in capsys.readouterr().out
     made = load_verdict(root, NAME, "Bo")
