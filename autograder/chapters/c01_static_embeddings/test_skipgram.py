@@ -64,6 +64,8 @@ def test_every_negative_should_score_low(student, rng):
         for one in (center, -center):
             ask_loss(student, (one, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
                                                             "inside, the centre v, and the sum over K.")
+    ask_loss(student, (torch.tensor([[2.0, 0.0]]), torch.zeros(1, 2), torch.tensor([[[1.5, 0.0], [0.25, 1.0]]])),
+             "Each negative has one score, the sum over D of its products with the centre, also where K and D are equal.")
     for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_loss(student, (ALIKE[0], torch.zeros(1, 5), negatives[None]), f"Each negative should cost -log sigmoid(-(v . n)). {OTHERS}")
 
@@ -274,9 +276,10 @@ def test_large_scores_give_finite_gradients(student, rng):
                 ask_gradient(student, which, parts, "At scores of a few hundred the gradients should be finite and right: "
                                                     "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
                                                     "or 1, and its logarithm must not be needed.")
-    row = normal(rng, 1, 3) + 0.5
-    ask_gradient(student, 0, (-row, row, row[:, None]), "A negative may be equal to the context. It is pushed away like any other, and "
-                                                        "the context pulled: the centre's gradient has both.")
+    row = of_length_two(rng, 3)
+    for which, centre in ((0, -row / 4), (2, -row / 4), (0, row / 4)):       # scores of 1 and -1 for every seed
+        ask_gradient(student, which, (centre, row, row[:, None]), "A negative may be equal to the context. It is pushed away like any other, and "
+                                                                  "the context pulled: the centre's gradient has both.")
 
 
 cbow_scores = exercise("01.cbow_scores", function="cbow_scores", also=["wrong_line"], points=3, kind="find-line",
