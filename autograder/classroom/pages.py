@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from autograder.checks.rubric import WORDS, with_code
 
@@ -26,7 +26,7 @@ def templates() -> Environment:
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
                             "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
-                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "percent": lambda share: f"{100 * share:.0f} %"}
+                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 

@@ -45,6 +45,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   median=median([table["total"] for table in tables if table["total"] is not None] or [0]),
                   complete=sum(points == checked for points in earned), spread=spread(earned, checked),
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
+                  why=_together([table for table in tables if table["reasons"]]),
                   written=sum(table["written"] for table in tables), items=items, links=links,
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
@@ -123,13 +124,21 @@ def spread(earned: list[float], most: float) -> list[dict]:
     tallest, width = max(counts, default=0) or 1, 640 / BARS
     return [{"x": round(index * width + 4, 1), "width": round(width - 8, 1), "count": count,
              "height": round(140 * count / tallest, 1), "y": round(170 - 140 * count / tallest, 1),
-             "label": f"{most * index / BARS:g}\u2013{most * (index + 1) / BARS:g}"}
+             "from": index * width, "least": f"{most * index / BARS:g}", "label": f"{most * index / BARS:g}\u2013{most * (index + 1) / BARS:g}"}
             for index, count in enumerate(counts)]
 
 
 def _spread_text(earned: list[float], most: float) -> str:
     bars = [f"{bar['label']} points: {bar['count']}" for bar in spread(earned, most) if bar["count"]]
     return "Number of students by points. " + ("; ".join(bars) or "No submission could be read") + "."
+
+
+def _together(tables: list[dict]) -> list[list[dict]]:
+    """Students with the same reasons, in the order of the first of them: what is said of all is said once."""
+    found: dict[tuple, list[dict]] = {}
+    for table in tables:
+        found.setdefault(tuple(table["reasons"]), []).append(table)
+    return list(found.values())
 
 
 def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path) -> dict:
