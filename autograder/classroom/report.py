@@ -18,6 +18,7 @@ from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, re
 from autograder.classroom.pages import assignment_title, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
+from autograder.grading.submissions import MARKED_LATE
 from autograder.grading.verdict import Verdict
 
 BARS = 10
@@ -50,7 +51,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
                   left_out=sorted((left_out or {}).items()), several=[verdict for verdict, _ in rows if verdict.hand_ins],
-                  ignored=[verdict for verdict, _ in rows if verdict.ignored],
+                  ignored=[(verdict, some) for verdict, _ in rows if (some := [one for one in verdict.ignored if one != MARKED_LATE])],
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
     return path

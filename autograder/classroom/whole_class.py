@@ -81,7 +81,7 @@ class Summary:
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
                 f"report     {self.report}", *stale] + (
-            [f"people     {self.people} submissions need a person; the report says why"] if self.people else [])
+            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else [])
 
 
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,

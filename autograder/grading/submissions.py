@@ -25,6 +25,7 @@ from autograder.grading.names import safe_name, shown
 
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
+MARKED_LATE = "Your platform marked it as late."
 NO_TIME = f"{STAMP}: it says no time that can be read; nothing is taken for late"
 
 
@@ -156,7 +157,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
     """What of one student's files is graded, or the problem."""
     first = hand.files[0][1]
     whole = Submission(student, first.path, first.inside, name=hand.student, lms_id=hand.id, late=hand.late, entry=hand.entry,
-                       of_class_zip=of_class_zip, notes=("Your platform marked it as late.",) if hand.late else ())
+                       of_class_zip=of_class_zip, notes=(MARKED_LATE,) if hand.late else ())
     files = [(parts, item) for parts, item in hand.files if not any(map(is_quiet, parts))] or hand.files[:1]
     if len(files) > MAX_OF_A_STUDENT:
         return replace(whole, problem=f"there are more than {MAX_OF_A_STUDENT:,} files")
