@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     loaded = load_assignment(args.assignment)
-    made = [new_place(args.out, "--out"), new_course_root(args.course_root) if args.exchange else ""]
+    fresh = [new_place(args.out, "--out"), new_course_root(args.course_root) if args.exchange else ""]
     made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference)
     exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
-    say_made(*made)
+    say_made(*fresh)
     if args.json:
         print(json.dumps({"path": str(made.path), "files": made.files, "withheld": made.withheld, "kept": made.kept,
                           "exchange": str(exchanged) if exchanged else None}, indent=1))
