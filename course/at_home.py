@@ -57,8 +57,8 @@ class AtHome:
         self._watch.cancel()
 
     @contextlib.contextmanager
-    def open_student(self, cells: Sequence[Cell]) -> Iterator[Own]:
-        """The student whose cells have run here."""
+    def open_student(self, cells: Sequence[Cell], account: object = None) -> Iterator[Own]:
+        """The student whose cells have run here; the watch stands for the account."""
         with contextlib.redirect_stdout(sys.stderr):
             student = Own(cells)
         yield student

@@ -23,12 +23,11 @@ from autograder.grading import parcels
 from autograder.grading.assignment import Assignment, course_secret
 from autograder.grading.guard import Guard
 from autograder.grading.intake import IntakeError
-from autograder.grading.schedule import LOOK_EVERY, PATIENCE
+from autograder.grading.schedule import LOOK_EVERY, patience
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import Verdict, undecided
+from autograder.grading.verdict import BUDGET_SECONDS, Verdict, undecided
 
-SILENT = 2 * PATIENCE + 120.0       # seconds; the worker has its own patience, and may be at another command's submission first
 KEPT = "What was graded is kept; run the same command again"
 MISSING = ("--scheduler needs the package `distributed`, which is not installed here: run `make setup`, or "
            "`.venv/bin/pip install -e '.[cluster]'` in the course's folder")
@@ -49,17 +48,19 @@ class Distant:
 class Cluster:
     """The crew behind a Dask scheduler at `address`. Raises CourseError when `distributed` is not installed.
 
-    isolation: the backend that every worker must use, and `cold`: see choose_backend. note: takes a line for people about
+    isolation: the backend that every worker must use, and `cold`: see choose_backend. budget: see schedule.Crew. note: takes a line for people about
     workers that are waited for or left out.
     """
 
     def __init__(self, address: str, isolation: str = "bubblewrap", cold: bool = False,
-                 note: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)):
+                 note: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True), budget: float = BUDGET_SECONDS):
         if find_spec("distributed") is None:
             raise CourseError(MISSING)
         if isolation == "process":
             raise CourseError("--scheduler with --backend process: other machines judge with isolation or not at all")
-        self.address, self.name, self._cold, self._note = address, isolation, cold, note
+        self.address, self.name, self.budget, self._cold, self._note = address, isolation, budget, cold, note
+        # The worker has its own patience, and may be at another command's submission first.
+        self._longest = 2 * patience(budget) + 120.0
         self._link: subprocess.Popen | None = None
         self._workers: dict[str, Distant] = {}
         self._decided: list[tuple[Submission, Verdict]] = []
@@ -69,7 +70,7 @@ class Cluster:
         """See schedule.Crew."""
         self._assignment, self._most = assignment, count
         self._secret, self._guard = course_secret(course_root), Guard(course_root)
-        self._terms = parcels.terms(assignment, self.name, self._cold)
+        self._terms = parcels.terms(assignment, self.name, self._cold, self.budget)
         self._heard = bytearray()
         self._out: dict[str, str] = {}          # workers that are given nothing any more, with the reason
         self._threads: dict[str, int] = {}      # who is there, as the scheduler says
@@ -202,9 +203,9 @@ class Cluster:
     def _silent(self) -> Iterator[tuple[Submission, Verdict | None]]:
         """Give up whoever has been silent for too long."""
         for address, worker in self._workers.items():
-            if worker.at and time.monotonic() - worker.since > SILENT:
+            if worker.at and time.monotonic() - worker.since > self._longest:
                 parcel, worker.parcel, worker.at = worker.parcel, None, 0
-                self._leave_out(address, worker, f"it was silent for more than {SILENT:g} s")
+                self._leave_out(address, worker, f"it was silent for more than {self._longest:g} s")
                 if parcel:
                     yield parcel.submission, None
 

@@ -13,7 +13,8 @@ import threading
 import time
 
 from autograder.grading.parcels import MAX_ANSWER, line
-from autograder.grading.schedule import LOOK_EVERY, PATIENCE, WORKER_MEMORY
+from autograder.grading.schedule import LOOK_EVERY, WORKER_MEMORY, patience
+from autograder.grading.verdict import BUDGET_SECONDS
 from autograder.sandbox.tree import resident
 
 JUDGE = [sys.executable, "-m", "autograder.grading.judge"]
@@ -37,7 +38,7 @@ class Judge:
             return None
 
     def _answer(self) -> dict | None:
-        data, pipe, until = bytearray(), self._process.stdout.fileno(), time.monotonic() + PATIENCE
+        data, pipe, until = bytearray(), self._process.stdout.fileno(), time.monotonic() + patience(self.terms.get("budget", BUDGET_SECONDS))
         while not data.endswith(b"\n"):
             heard = select.select([pipe], [], [], LOOK_EVERY)[0]
             piece = os.read(pipe, 1 << 20) if heard else b""

@@ -42,19 +42,19 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         return
     try:
         assignment, backend = load_assignment(wanted["assignment"]), choose_backend(wanted["isolation"], cold=wanted["cold"])
-        differing = parcels.differences(wanted, parcels.terms(assignment, backend.name, wanted["cold"]))
+        differing = parcels.differences(wanted, parcels.terms(assignment, backend.name, wanted["cold"], wanted.get("budget")))
     except CourseError as error:
         return say({"refused": str(error)})
     if differing:
         return say({"refused": OTHER.format("; ".join(differing))})
     assignment.load()
-    with sandboxes(assignment, backend) as pool:
+    with sandboxes(assignment, backend, wanted["budget"]) as pool:
         pool.prepare()
         say({"ready": True})
         for request in requests:
             submission, seeds = parcels.unpacked(json.loads(request))
             try:
-                verdict = grade_submission(submission, assignment, seeds, pool)
+                verdict = grade_submission(submission, assignment, seeds, pool, budget=wanted["budget"])
             except MachineError as error:
                 say({"machine": str(error)})
                 continue

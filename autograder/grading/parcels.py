@@ -21,13 +21,13 @@ from autograder.grading.limited import in_limits
 from autograder.grading.reading import Reading, placeholder
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import MAX_TEXT, Verdict, unjudged
+from autograder.grading.verdict import BUDGET_SECONDS, MAX_TEXT, Verdict, unjudged
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_ANSWER = 16 * 2**20     # bytes of one answer; a verdict holds at most the sources and a few sentences a stage
 MAX_SENTENCES = 200         # of one kind in a verdict
 FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "borrowed", "fault",
-         "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
+         "stopped_at", "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
 
 
 class BadAnswer(Exception):
@@ -63,11 +63,11 @@ class Parcel:
         return {"token": self.token, "seeds": self.seeds.to_json(), "content": base64.b64encode(self.content).decode()}
 
 
-def terms(assignment: Assignment, isolation: str, cold: bool) -> dict:
-    """What the command and each of its workers must agree on, or the worker refuses."""
+def terms(assignment: Assignment, isolation: str, cold: bool, budget: float = BUDGET_SECONDS) -> dict:
+    """What the command and each of its workers must agree on, or the worker refuses. The budget is the command's to set."""
     return {"protocol": PROTOCOL, "word2serve": version("word2serve"), "python": ".".join(platform.python_version_tuple()[:2]),
             "torch": version("torch").partition("+")[0], "assignment": assignment.name, "checks": assignment.checks_hash,
-            "isolation": isolation, "cold": cold}
+            "isolation": isolation, "cold": cold, "budget": budget}
 
 
 def differences(wanted: dict, mine: dict) -> list[str]:
@@ -155,7 +155,7 @@ def _shaped(came: Verdict) -> bool:
                     and all(_row(stage, STAGE) and stage["status"] in STATUSES
                             and all(_text(stage[name]) for name in ("cause", "detail", "misconception")) for stage in one["stages"])
                     for one in came.results)
-            and came.tries in (1, 2) and 0 <= came.seconds < 1e6 and 0 <= came.memory < 2**50)
+            and came.tries in (1, 2) and 0 <= came.stopped_at < 1e6 and 0 <= came.seconds < 1e6 and 0 <= came.memory < 2**50)
 
 
 NUMBER = (int, float)

@@ -2,12 +2,12 @@
 
 Each call that hangs or kills a sandbox costs seconds and a fresh start. One function must not use up what the student's
 other functions need: they have earned their points. So after DEATHS such ends a function is not called any more, and
-its remaining stages end in the same way at once. And one submission must not hold a worker for long: it has a budget.
+its remaining stages end in the same way at once. And one submission must not hold a worker for long: it has a budget (see
+sandbox/account.py).
 """
-import time
-
 from autograder.checks.exchange import Request, Returned, StudentError
 from autograder.checks.student import Student
+from autograder.sandbox.account import Account
 
 DEADLY = ("time", "memory", "killed")
 
@@ -19,39 +19,48 @@ class BudgetSpent(Exception):
 class Patient(Student):
     """Passes every call on to `inner`, and remembers which functions ended badly.
 
-    deadline: time.monotonic() at which the submission's budget ends. From then on, and for the call that was cut off
-    there, BudgetSpent is raised: what was not judged is not wrong.
+    account: the submission's. Once it is over, and for the call that was cut off there, BudgetSpent is raised: what was
+    not judged is not wrong. answered: seconds of the account's, for calls that did not end badly. asked_again: whether all that is
+    asked now is asked once more later; then BudgetSpent comes as soon as what is left would not suffice for what was answered.
     """
 
     DEATHS = 2
+    AGAIN = 1.25        # times the seconds that the answers took: asking again may take a little longer
 
-    def __init__(self, inner: Student, deadline: float = float("inf")):
+    def __init__(self, inner: Student, account: Account | None = None):
         super().__init__()
-        self._inner, self._deadline = inner, deadline
+        self._inner, self._account = inner, account or Account()
         self._ends: dict[str, list[StudentError]] = {}
+        self.answered = 0.0
+        self.asked_again = False
 
     def new_stage(self) -> None:
         """Another stage begins, for both."""
         super().new_stage()
-        if time.monotonic() < self._deadline:       # coming back to life may take as long as all cells
+        if not self._account.over:       # coming back to life may take as long as all cells
             self._inner.new_stage()
 
     def perform(self, request: Request) -> Returned:
         """One request, unless the function or method has ended badly too often, or the budget is spent."""
-        if time.monotonic() >= self._deadline:
+        if self._account.over or self.asked_again and self._account.left <= self.AGAIN * self.answered:
             raise BudgetSpent
         ends = self._ends.setdefault(request.label, [])
         if len(ends) >= self.DEATHS:
             raise StudentError(ends[-1].kind, f"`{request.label}` ended in this way {self.DEATHS} times; it was not called "
                                               "again.")
+        before = self._account.spent
         try:
-            return self._inner.perform(request)
+            found = self._inner.perform(request)
         except StudentError as error:
-            if error.kind in DEADLY and time.monotonic() >= self._deadline:
+            if error.kind not in DEADLY:
+                self.answered += self._account.spent - before
+                raise
+            if self._account.over:
                 raise BudgetSpent from None
-            if error.kind in DEADLY:
-                ends.append(error)
+            ends.append(error)
             raise
+        self.answered += self._account.spent - before
+        return found
 
     def cap(self, memory: int):
         """See Student."""

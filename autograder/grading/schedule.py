@@ -32,9 +32,10 @@ from autograder.grading.verdict import (
     save_verdict,
     undecided,
 )
+from autograder.sandbox.account import CEILING
 
-PATIENCE = 2 * BUDGET_SECONDS + 120.0   # seconds for one submission, reading it included: only faults meet it
 WORKER_MEMORY = 4 * 2**30               # bytes resident; torch and the checks take about one eighth
+STARTS = 240.0                          # seconds to read a submission and to start its sandbox, on a busy machine
 LOOK_EVERY = 2.0                        # seconds between two looks at the workers' memory
 DIED = "The grader failed twice on this submission."
 
@@ -59,10 +60,19 @@ class Batch:
     seconds: float = 0.0
 
 
+def patience(budget: float) -> float:
+    """Seconds that a worker may be silent over one submission: only faults meet it."""
+    return CEILING * budget + STARTS
+
+
 class Crew(Protocol):
-    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster). name: of the isolation."""
+    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster).
+
+    name: of the isolation. budget: seconds that one submission may use, see sandbox/account.py.
+    """
 
     name: str
+    budget: float
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
         """Get ready for `count` submissions."""
@@ -100,7 +110,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
         if kept:
             batch.before[submission.student] = kept
         if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict",
-                                              lambda: still_holds(kept, submission, assignment)):     # noqa: B023
+                                              lambda: still_holds(kept, submission, assignment, crew.budget)):     # noqa: B023
             batch.verdicts[submission.student] = kept
             batch.kept += 1
         else:
@@ -132,17 +142,17 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
 class Here:
     """Worker processes of this machine. Raises CourseError where nothing can isolate student code."""
 
-    def __init__(self, jobs: int, backend: object = None):
+    def __init__(self, jobs: int, backend: object = None, budget: float = BUDGET_SECONDS):
         from autograder.sandbox import choose_backend
 
         self._jobs, self._backend = jobs, backend or choose_backend()
-        self.name = self._backend.name
+        self.name, self.budget = self._backend.name, budget
         self._workers: list[Worker] = []
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
         """See Crew."""
         assignment.load()
-        with sandboxes(assignment, self._backend) as pool:
+        with sandboxes(assignment, self._backend, self.budget) as pool:
             pool.prepare(wait=False)        # the files inside are made once, before the workers are forked
             _ = assignment.checks_hash      # takes about as long as importing torch does inside
             pool.prepare()
@@ -160,7 +170,7 @@ class Here:
 
     def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
         """See Crew. Who died is replaced."""
-        for worker in _ready(self._workers):
+        for worker in _ready(self._workers, patience(self.budget)):
             submission, verdict = worker.submission, _answer(worker)
             if verdict is None:
                 _dismiss(worker)
@@ -173,24 +183,27 @@ class Here:
         """See Crew."""
         for worker in self._workers:
             _dismiss(worker)
+        self._workers.clear()
 
     def _hire(self) -> None:
-        self._workers.append(_hire(self._assignment, self._root, self._backend, self._workers))
+        self._workers.append(_hire(self._assignment, self._root, self._backend, self.budget, self._workers))
 
 
-def still_holds(kept: Verdict, submission: Submission, assignment: Assignment) -> bool:
-    """Whether a record may stand: the same was handed in, the same checks, and no fault of the grader in it."""
-    return kept.checks == assignment.checks_hash and not kept.fault and kept.source == submission.identity()
+def still_holds(kept: Verdict, submission: Submission, assignment: Assignment, budget: float = BUDGET_SECONDS) -> bool:
+    """Whether a record may stand: the same was handed in, the same checks, no fault of the grader in it, and no smaller budget
+    that did not suffice."""
+    return (kept.checks == assignment.checks_hash and not kept.fault and kept.source == submission.identity()
+            and not 0 < kept.stopped_at < budget)
 
 
-def _hire(assignment: Assignment, course_root: Path, backend: object, others: list[Worker]) -> Worker:
+def _hire(assignment: Assignment, course_root: Path, backend: object, budget: float, others: list[Worker]) -> Worker:
     alone = may_fork()
     context = multiprocessing.get_context("fork" if alone else "spawn")
     here, there = context.Pipe()
     # An end of another's pipe that a fork keeps open would hide our end from that worker.
     theirs = [here.fileno(), *(worker.pipe.fileno() for worker in others)] if alone else []
     process = context.Process(target=_work, daemon=True, args=(
-        there, assignment.name, assignment.checks_hash, course_root, backend, os.getpid(), theirs))
+        there, assignment.name, assignment.checks_hash, course_root, backend, budget, os.getpid(), theirs))
     process.start()
     there.close()
     return Worker(process, here)
@@ -204,7 +217,7 @@ def may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, parent: int,
+def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, budget: float, parent: int,
           theirs: list[int]) -> None:
     """A worker's life: take a submission, send its verdict, until the pipe closes or its parent ends."""
     from autograder.sandbox.lifetime import die_with
@@ -217,7 +230,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
     guard = Guard(course_root)
-    with sandboxes(loaded, backend) as pool, reading() as child:
+    with sandboxes(loaded, backend, budget) as pool, reading() as child:
         while True:
             try:
                 submission, more = pipe.recv()
@@ -227,7 +240,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
             pool.ahead = 1 if more else 0
             try:
                 verdict = guard.run(submission.student, "grading", lambda: grade_submission(
-                    submission, loaded, secret, pool, child))      # noqa: B023
+                    submission, loaded, secret, pool, child, budget))      # noqa: B023
             except MachineError as error:
                 pipe.send({"machine": str(error)})
                 continue
@@ -245,7 +258,7 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
                 continue        # it is dead; _ready finds its pipe closed
 
 
-def _ready(workers: list[Worker]) -> list[Worker]:
+def _ready(workers: list[Worker], longest: float) -> list[Worker]:
     """Busy workers that have an answer, are dead, are silent for too long, or have grown too large."""
     from autograder.sandbox.tree import resident
 
@@ -253,7 +266,7 @@ def _ready(workers: list[Worker]) -> list[Worker]:
     while True:
         heard = wait([worker.pipe for worker in busy], timeout=LOOK_EVERY)
         now = time.monotonic()
-        found = [worker for worker in busy if worker.pipe in heard or now - worker.since >= PATIENCE
+        found = [worker for worker in busy if worker.pipe in heard or now - worker.since >= longest
                  or resident(worker.process.pid) > WORKER_MEMORY]
         if found:
             return found

@@ -7,9 +7,10 @@ cannot be read.
 """
 import hashlib
 import inspect
+import itertools
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from autograder.grading.assignment import Assignment
@@ -19,15 +20,20 @@ from autograder.grading.names import shown
 from autograder.grading.reading import Reading, read_work
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
+from autograder.sandbox.account import CEILING, Account
 
 SCHEMA = 2
 MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
-BUDGET_SECONDS = 120.0  # for one submission once its cells have run, both tries together; an honest one takes a few
+BUDGET_SECONDS = 60.0   # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
+UNPAID = "BudgetSpent"      # patience.BudgetSpent, as a check that met it tells it
 FAILED = "The checker failed twice on this exercise; no points were decided."
 NOT_THEIRS = ("The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
               "was handed out names this student otherwise; no points were decided.")
-SPENT = (f"The submission used up its {BUDGET_SECONDS:g} seconds before this exercise was judged; no points were decided.")
+SPENT = ("The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
+         "a loop that does not end, or slow code? `course grade --budget` gives more.")
+LATE = ("The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
+        "or it made itself wait. No points were decided for this exercise. `course grade --budget` gives more.")
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Verdict:
     a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant. borrowed: what the
     notebook says was borrowed from the reference, see Reading.
     hand_ins: of a student who handed in several times, a row each, of which one counts (see classroom/hand_ins.py).
+    stopped_at: the seconds that it might use, where they did not suffice; else 0.
     fault: the grader failed, so the next run tries again. seconds: wall clock, all tries. memory: bytes, the most that a process
     of its sandbox had at a time, torch included; 0 where that is not known. The two say nothing of the work and differ from run to run.
     """
@@ -63,6 +70,7 @@ class Verdict:
     entry: str = ""
     source: str = ""
     fault: bool = False
+    stopped_at: float = 0.0
     seconds: float = 0.0
     memory: int = 0
     tries: int = 1
@@ -99,13 +107,15 @@ class Verdict:
 
 
 def grade_submission(submission: Submission, assignment: Assignment, secret: bytes | Seeds, pool: object = None,
-                     child: Limited | None = None) -> Verdict:
+                     child: Limited | None = None, budget: float | None = None) -> Verdict:
     """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
 
     secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one of its own with the
-    strongest backend. child: see `read_work`. Raises CourseError when there is no backend.
+    strongest backend. child: see `read_work`. budget: seconds, default BUDGET_SECONDS; the pool must know of a larger one.
+    Raises CourseError when there is no backend.
     """
-    started, pool = time.monotonic(), pool or sandboxes(assignment)
+    budget = BUDGET_SECONDS if budget is None else budget
+    started, pool = time.monotonic(), pool or sandboxes(assignment, budget=budget)
     seeds = secret if isinstance(secret, Seeds) else Seeds.drawn(assignment, submission.student, secret)
     work = read_work(submission, assignment.pristine_with(seeds.faults), assignment.functions,
                      [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults], child)
@@ -113,12 +123,12 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     if not work.problem:
         verdict.tier = pool.backend.name
         verdict.seed_ids = dict(seeds.ids)
-        budget = BUDGET_SECONDS
+        account = Account(budget)
         for verdict.tries in (1, 2):
-            budget -= _judge(verdict, work, assignment, seeds, pool, budget)
-            if budget <= 0 or not any(_faulty(result) for result in verdict.results):
+            _judge(verdict, work, assignment, seeds, pool, account)
+            if account.over or not any(_faulty(result) and not _unpaid(result) for result in verdict.results):
                 break
-        _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work))
+        _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
@@ -141,56 +151,77 @@ def undecided(submission: Submission, assignment: Assignment, reason: str) -> Ve
                    name=submission.name or submission.student, lms_id=submission.lms_id, late=submission.late, entry=submission.entry, fault=True)
 
 
-def sandboxes(assignment: Assignment, backend: object = None):
-    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts."""
+def sandboxes(assignment: Assignment, backend: object = None, budget: float | None = None):
+    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts.
+
+    budget: the most seconds that a submission may use; its account ends it before these limits do.
+    """
     from autograder.checks.withholding import in_chapter
     from autograder.grading.patience import Patient
     from autograder.sandbox import Limits, Pool
 
     checked = [one for one in assignment.exercises.values() if one.stages]
+    clock = CEILING * (BUDGET_SECONDS if budget is None else budget)
     # Enough fresh starts for every function to end badly as often as Patient lets it.
-    limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked))
+    limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked), cpu_seconds=max(Limits.cpu_seconds, int(clock)))
+    limits = replace(limits, total_seconds=max(limits.total_seconds, clock + limits.start_seconds))
     return Pool(in_chapter(checked), limits, backend, ahead=0, extra=assignment.earlier)
 
 
-def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds, pool: object, budget: float) -> float:
-    """Run every exercise with checks on the student's cells, and put the results into the verdict.
-
-    Returns the seconds that it took from the moment when the cells had run; at `budget` it stops.
-    """
+def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds, pool: object, account: Account) -> None:
+    """Run every exercise with checks on the student's cells while the account lasts, and put the results into the verdict."""
     from autograder.checks.protocol import run_exercise
     from autograder.grading.patience import Patient
     from autograder.sandbox import Cell
 
     checked = [one for one in assignment.exercises.values() if one.stages]
-    results: list[dict] = []
-    begun, student = time.monotonic(), None
+    decided = {result["exercise"]: result for result in verdict.results if not _faulty(result)}     # by an earlier try
+    results, student = [], None
     try:
-        with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces]) as student:
-            begun = time.monotonic()
-            deadline = begun + budget
-            patient = Patient(student, deadline)
+        with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces], account=account) as student:
+            patient = Patient(student, account)
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]
             broken = any(error.kind == "fault" for error in student.cell_errors)
-            # With the visible seed first, before any hidden input is inside: only what is said here is told.
-            shown = [run_exercise(one, patient, mistakes=[], fault=seeds.faults.get(one.id, ""))
-                     for one in checked if time.monotonic() < deadline]
-            for place, one in enumerate(checked):
-                if place < len(shown) and _all_is_asked(one, shown[place]):
-                    results.append(shown[place].to_json())
+            for one, shown in itertools.zip_longest(checked, _with_visible_seed(checked, patient, seeds)):
+                if shown is not None and _all_is_asked(one, shown):
+                    results.append(shown.to_json())
                     continue
-                results.append(_fault_of(one, "BudgetSpent") if time.monotonic() >= deadline else run_exercise(
+                results.append(_fault_of(one, UNPAID) if shown is None or account.over else run_exercise(
                     one, patient, lambda stage, one=one: seeds.rng(one.id, stage),
-                    shown=shown[place], fault=seeds.faults.get(one.id, "")).to_json())
+                    shown=shown, fault=seeds.faults.get(one.id, "")).to_json())
         if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
-            results = [result if result["earned"] >= result["points"] else _fault_of(one, "a cell failed in a library")
+            results = [result if result["earned"] >= result["points"] or _unpaid(result) else _fault_of(one, "a cell failed in a library")
                        for one, result in zip(checked, results, strict=True)]
     except Exception as error:      # a fault of ours, whatever it is, must not end the batch
         results += [_fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results):]]
-    verdict.results = [_cut(result) for result in results]
+    verdict.results = [_cut(decided.get(result["exercise"], result) if _unpaid(result) else result) for result in results]
     verdict.memory = max(verdict.memory, student.peak if student is not None else 0)
-    return time.monotonic() - begun
+
+
+def _with_visible_seed(checked: list, patient: object, seeds: Seeds) -> list:
+    """The results of the exercises, before any hidden input is inside: only what is said here is told.
+
+    The hidden inputs take as long again. Where the budget does not suffice for both, the results of the first exercises, for
+    which it does.
+    """
+    from autograder.checks.protocol import run_exercise
+    from autograder.grading.patience import BudgetSpent
+
+    found, patient.asked_again = [], True
+    for one in checked:
+        before = patient.answered
+        try:
+            result = run_exercise(one, patient, mistakes=[], fault=seeds.faults.get(one.id, ""))
+        except BudgetSpent:
+            break
+        if _unpaid(result.to_json()):
+            break
+        if _all_is_asked(one, result):
+            patient.answered = before       # it is not asked again
+        found.append(result)
+    patient.asked_again = False
+    return found
 
 
 def _all_is_asked(one: object, shown: object) -> bool:
@@ -209,6 +240,11 @@ def _faulty(result: dict) -> bool:
     return any(stage["status"] == "fault" for stage in result["stages"])
 
 
+def _unpaid(result: dict) -> bool:
+    """Whether the budget ended before this exercise was judged."""
+    return any(stage["detail"].startswith(UNPAID) for stage in result["stages"])
+
+
 def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> list[str]:
     """The exercises whose fault, in the notebook that came back, is another than the one that was drawn for this student."""
     kinds = {id: assignment.exercises[id].faults for id in seeds.faults}
@@ -216,14 +252,17 @@ def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> li
         id, kinds[id].by_name[name], work.handed_out.get(f"setup-{id.split('.', 1)[1]}", ""))]
 
 
-def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str]) -> None:
+def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], account: Account) -> None:
+    spent = LATE if account.by_clock else SPENT
+    spent = spent.format(budget=account.seconds, clock=CEILING * account.seconds, spent=account.spent)
     for result in verdict.results:
         short = result["exercise"].split(".", 1)[1]
         if result["exercise"] in of_somebody_else:
             verdict.human.append({"exercise": result["exercise"], "reason": NOT_THEIRS})
             continue
-        if any(stage["detail"].startswith("BudgetSpent") for stage in result["stages"]):
-            verdict.human.append({"exercise": result["exercise"], "reason": SPENT})
+        if _unpaid(result):
+            verdict.human.append({"exercise": result["exercise"], "reason": spent})
+            verdict.stopped_at = account.seconds
         elif _faulty(result):
             verdict.human.append({"exercise": result["exercise"], "reason": FAILED})
             verdict.fault = True

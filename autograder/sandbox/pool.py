@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from autograder.sandbox.account import Account
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.cells import Cell
 from autograder.sandbox.choice import choose_backend
@@ -52,14 +53,14 @@ class Pool:
         self._fill()
 
     @contextmanager
-    def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = ()) -> Iterator[RemoteStudent]:
+    def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None) -> Iterator[RemoteStudent]:
         """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
         process = self._waiting.popleft() if self._waiting else self._start()
         if self._left is not None:
             self._left -= 1
         self._fill()
         with open_student(cells, self.withhold, self.limits, self.backend, warm=self.warm, process=process,
-                          ignored=ignored, extra=self.extra) as student:
+                          ignored=ignored, extra=self.extra, account=account) as student:
             yield student
 
     def _fill(self) -> None:

@@ -4,6 +4,7 @@ Everything here assumes that the other side is hostile: it may say nothing, say 
 pipe or keep it open with a child. The reader waits for the pipe, for the end of the process and for the clock at once.
 """
 import fcntl
+import math
 import os
 import select
 import signal
@@ -13,9 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autograder.sandbox import frames
+from autograder.sandbox.account import Account, Waiting
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.tree import children, descendants, files_made, peak, queued, tree_memory
+from autograder.sandbox.tree import children, descendants, files_made, peak, tree_memory, waited_here
 
 LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
 PIECE = 1 << 20
@@ -50,8 +52,9 @@ class Process:
         self._next_look = 0.0
         self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
         self.started = self._asked = time.monotonic()
-        self._queued: dict[int, float] = {}      # how long each process had waited for a processor when, or shortly before, it was asked
-        self._queued_at = 0.0
+        self.ends = math.inf        # when everything is over, also for what waits for a processor
+        self._account, self._waiting = Account(), Waiting(self._tree)
+        self._waited_before = 0.0       # how long it had waited for a processor when, or shortly before, it was asked
         self.ready = False
         self.peak = 0       # bytes: the most that one of its processes had at a time, as the last look saw it
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
@@ -65,6 +68,11 @@ class Process:
     def pid(self) -> int:
         """The process id outside, of the sandbox's outermost process."""
         return self._child.pid
+
+    def bill(self, account: Account) -> None:
+        """From now on what it waits for a processor is credited to `account`."""
+        self._waiting.begin_again()
+        self._account, self._waited_before = account, 0.0
 
     def wait_until_ready(self) -> None:
         """Wait for the worker's first word. Raises Died with what it printed if it never comes."""
@@ -83,8 +91,9 @@ class Process:
     def send(self, frame: bytes, deadline: float) -> None:
         """Write a whole frame before `deadline` (time.monotonic). What is read next is the answer to it."""
         self._asked = time.monotonic()
-        if self._asked - self._queued_at >= LOOK_EVERY:     # what it waited since then counts for it: at most as much as that is long
-            self._queued, self._queued_at = queued(self._tree()), self._asked
+        if self._asked - self._waiting.looked >= LOOK_EVERY:     # what it waited since then counts for it: at most as much as that is long
+            self._look_at_waiting()
+        self._waited_before = self._waiting.total
         view = memoryview(frame)
         while view:
             self._wait(self._write, select.POLLOUT, deadline)
@@ -118,6 +127,7 @@ class Process:
         if self._child is None:
             return
         self._look_at_peak()
+        self._look_at_waiting()
         # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
         inner = children(self._child.pid)
         watched = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
@@ -162,11 +172,15 @@ class Process:
             if self.each_look is not None:
                 self.each_look()
             left = deadline - time.monotonic()
-            if left <= 0 and (left := left + self._kept_waiting(deadline)) <= 0:
+            if left <= 0:
+                left = min(left + self._kept_waiting(deadline), self.ends - time.monotonic())
+            if left <= 0:
                 raise self.die("time", LATE)
+            waited = waited_here()
             found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
             if fd in found:
                 return
+            self._account.credit(waited - waited_here())    # we were late for nothing; it went on meanwhile
             if self._errors in found:
                 piece = os.read(self._errors, 4096)
                 self._complaint = (self._complaint + piece.decode("utf-8", "replace"))[-4000:]
@@ -180,14 +194,18 @@ class Process:
 
     def _kept_waiting(self, deadline: float) -> float:
         """Seconds since the last question that the tree was ready to run and had no processor: they are not its time."""
-        waited = [now - self._queued.get(pid, 0.0) for pid, now in queued(self._tree()).items()]
-        return min(max(waited, default=0.0), (PATIENCE - 1) * max(0.0, deadline - self._asked))
+        self._look_at_waiting()
+        return min(self._waiting.total - self._waited_before, (PATIENCE - 1) * max(0.0, deadline - self._asked))
+
+    def _look_at_waiting(self) -> None:
+        self._account.credit(self._waiting.look())
 
     def _look(self) -> None:
         """Look at the memory and the files of the tree, once in LOOK_EVERY seconds. Raises Died."""
         if time.monotonic() < self._next_look:
             return
         self._look_at_peak()
+        self._look_at_waiting()
         if tree_memory(self._child.pid, self.limits.tree_memory) > self.limits.tree_memory:
             raise self.die("memory", f"it used more than {self.limits.tree_memory // 2**20:,} MiB")
         if files_made(self._child.pid) > self.limits.files:

@@ -15,6 +15,7 @@ from autograder.checks.withheld import GRADERS
 from autograder.checks.withholding import is_operator
 from autograder.errors import CourseError
 from autograder.sandbox import frames
+from autograder.sandbox.account import Account
 from autograder.sandbox.apart import Sizes, ballast_for, capped, sizes_of
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
@@ -32,18 +33,20 @@ INTERPRETING = ("torch", "autograder.checks.interpreting")
 @contextmanager
 def open_student(cells: Sequence[Cell], withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None,
                  backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
-                 ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> Iterator["RemoteStudent"]:
+                 ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None,
+                 account: Account | None = None) -> Iterator["RemoteStudent"]:
     """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
 
     withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here; raises
     CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
     (see pool.py). extra: source files beside the reference, as in `stage`. ignored: what intake dropped, passed through as `student.ignored`.
+    account: what the submission may use; default, as much as `limits` let it.
     Errors of the student are never raised here: see `student.cell_errors`.
     """
     limits = limits or Limits()
     backend = backend or choose_backend()
     start = lambda warm=tuple(warm): Process(backend, stage(withhold, extra or {}), limits, warm)
-    student = RemoteStudent(cells, limits, start, process or start(), ignored)
+    student = RemoteStudent(cells, limits, start, process or start(), ignored, account)
     try:
         student._revive()
         yield student
@@ -57,7 +60,7 @@ class RemoteStudent(Student):
     """
 
     def __init__(self, cells: Sequence[Cell], limits: Limits, start: Callable[..., Process],
-                 process: Process | None, ignored: Sequence[str] = ()):
+                 process: Process | None, ignored: Sequence[str] = (), account: Account | None = None):
         super().__init__()
         self.cell_errors: list[CellError] = []
         self.ignored = list(ignored)
@@ -73,7 +76,8 @@ class RemoteStudent(Student):
         self._deaths, self._last = 0, None
         self._peak = 0
         self._number = 0                       # of the last request; answers carry it
-        self._ends = time.monotonic() + limits.total_seconds
+        self._ends, self._account = time.monotonic() + limits.total_seconds, account or Account()
+        self._cut = False                      # whether it is the account that ends what is going on now
         self._printed = Printed(limits.output_chars)
 
     @property
@@ -126,10 +130,12 @@ class RemoteStudent(Student):
         """One request to the sandbox that is there. Raises StudentError, and Died for an answer to something else."""
         self._check_alive(request)
         self._revive()
+        if self._process is None and self._last is None:
+            raise StudentError("time", f"`{request.label}` was not called: the submission's time was used up.")
         if self._process is None:
             raise StudentError(_kind(self._last), f"`{request.label}` was not called any more: the sandbox ended too often, "
                                                   f"or the time for everything is up. The last time, {self._last.text}.")
-        with self._callbacks.during(lasting=request.keep is not None) as register:
+        with self._account.charging(), self._callbacks.during(lasting=request.keep is not None) as register:
             low = lowered(request, register)
             # Files and packages are not there, and what stands for them refuses by itself; operators are watched.
             watched = {name: why for name, why in request.withheld.items() if is_operator(name) and name not in GRADERS}
@@ -182,7 +188,7 @@ class RemoteStudent(Student):
         """A second sandbox with the same cells, started when the first kernel is to run: it compiles nothing."""
         if self._interpreter is None:
             start = self._start_interpreting
-            self._interpreter = RemoteStudent(self._cells, self._limits, start, None)
+            self._interpreter = RemoteStudent(self._cells, self._limits, start, None, account=self._account)
             self._interpreter._start_interpreting = None
             self._interpreter._ends, self._interpreter.stage = self._ends, self.stage
         return self._interpreter
@@ -245,7 +251,7 @@ class RemoteStudent(Student):
 
     def _revive(self) -> None:
         """Make sure that a sandbox is there in which the cells have run, if there may still be one."""
-        while not self._loaded and self._deaths <= self._limits.restarts:
+        while not self._loaded and self._deaths <= self._limits.restarts and not self._account.over:
             if self._process is None:
                 self._process = self._start()
             try:
@@ -254,7 +260,10 @@ class RemoteStudent(Student):
             except Died as died:               # nothing of the student's has run: this is ours to mend
                 self._end()
                 raise CourseError(died.text) from None
-            self._load()
+            self._process.bill(self._account)
+            with self._account.charging():
+                self._process.ends = min(self._ends, self._account.ends)
+                self._load()
 
     def _load(self) -> None:
         """Run the cells. A cell that ends the sandbox is remembered by its place and skipped from then on."""
@@ -277,7 +286,8 @@ class RemoteStudent(Student):
             self._died(died)
             if running is not None:
                 self._skip.add(running)
-                reason = f"it took more than {self._limits.cell_seconds:g} seconds" if died.text == LATE else died.text
+                reason = died.text if died.text != LATE else (
+                    "the submission's time was used up" if self._cut else f"it took more than {self._limits.cell_seconds:g} seconds")
                 self._blame(running, _kind(died), f"This cell was stopped: {reason}. The other cells ran without it.")
 
     def _report_cells(self, message: dict) -> None:
@@ -297,11 +307,16 @@ class RemoteStudent(Student):
         self._kept.clear()
         self._loaded, self._last = False, died
         self._deaths += 1
-        if time.monotonic() >= self._ends:
+        if self._cut and died.text == LATE and time.monotonic() < self._account.ends:
+            self._account.use_up()
+        if time.monotonic() >= self._ends or self._account.over:
             self._deaths = self._limits.restarts + 1
 
     def _deadline(self, seconds: float) -> float:
-        return min(time.monotonic() + seconds, self._ends)
+        left = self._account.left
+        self._cut = left < seconds
+        return min(time.monotonic() + min(seconds, left), self._ends, self._account.ends)
+
 
 def _kind(died: Died) -> str:
     """What a death means for the student: one that answered what was not asked proves nothing, and a human looks."""

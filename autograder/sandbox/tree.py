@@ -4,6 +4,7 @@ Where /proc is not there or does not tell, the answer is 0 or nothing: the limit
 the same.
 """
 import os
+from contextlib import suppress
 from pathlib import Path
 
 WRITABLE = ("/tmp", "/dev/shm")      # inside, each a small file system in memory
@@ -95,12 +96,28 @@ def _proportional(pid: int) -> int:
         return resident(pid)
 
 
-def queued(pids: list[int]) -> dict[int, float]:
-    """Seconds that each process was ready to run and waited for a processor, since it began."""
+def scheduled(pids: list[int]) -> dict[int, tuple[float, float]]:
+    """By thread of some processes: seconds that it ran, and that it was ready to run and waited for a processor, since it began."""
     found = {}
     for pid in pids:
         try:
-            found[pid] = int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):
+            tasks = os.listdir(f"/proc/{pid}/task")
+        except OSError:
             continue
+        for task in tasks:
+            with suppress(OSError, ValueError):
+                found[int(task)] = _scheduled(f"/proc/{pid}/task/{task}/schedstat")
     return found
+
+
+def waited_here() -> float:
+    """Seconds that the calling thread was ready to run and waited for a processor, since it began; 0 where /proc does not tell."""
+    try:
+        return _scheduled("/proc/thread-self/schedstat")[1]
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _scheduled(name: str) -> tuple[float, float]:
+    ran, waited, _ = _read(name).split()
+    return int(ran) / 1e9, int(waited) / 1e9

@@ -33,12 +33,12 @@ def main():
         assignment.Assignment.checks_hash = "f" * 64
     grade = judge.grade_submission
 
-    def held(submission, *rest):
+    def held(submission, *rest, **options):
         if b"# hold" in submission.content:
             (FOLDER / f"began-{os.getppid()}").touch()
             while (FOLDER / "hold").exists():
                 time.sleep(0.05)
-        return grade(submission, *rest)
+        return grade(submission, *rest, **options)
     judge.grade_submission = held
     judge.main()
 

@@ -178,6 +178,15 @@ def test_a_submission_over_which_two_workers_die_waits_for_a_human_and_the_rest_
     assert batch.verdicts["gil"].fault and "failed twice" in batch.verdicts["gil"].human[0]["reason"]
 
 
+def test_the_budget_of_the_command_holds_on_its_workers(dask, stand_in, notebook_of, new_root, tmp_path):
+    put(tmp_path / "ada.ipynb", notebook_of("import time\ndef double(x):\n    time.sleep(0.6)\n    return x + x"))
+    dask.with_workers(1)
+    root, ada = rooted(new_root, tmp_path), Submission("ada", tmp_path / "ada.ipynb")
+    short, long = (grade_all([ada], stand_in, root, crew=Cluster(dask.address, budget=budget)).verdicts["ada"] for budget in (1.0, 60.0))
+    assert "The 1 seconds that one submission may use did not suffice" in short.waits("90.double") and not short.fault
+    assert long.human == [] and long.results[0]["earned"] == 3
+
+
 def test_a_scheduler_that_goes_away_is_said_and_a_rerun_with_another_completes(
         here, handed_in, dask, stand_in_folder, new_root, tmp_path, capfd):
     root, address = rooted(new_root, tmp_path), dask.with_workers(1).address

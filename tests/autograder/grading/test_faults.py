@@ -17,6 +17,7 @@ from autograder.grading.patience import BudgetSpent, Patient
 from autograder.grading.schedule import difference, grade_all
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, load_verdict, record_path, sandboxes, save_verdict
+from autograder.sandbox.account import Account
 from autograder.sandbox.backend import ProcessBackend
 from course.sample_class.handed_in import Notebook
 
@@ -128,7 +129,7 @@ def test_a_function_that_hangs_twice_is_not_called_a_third_time_and_the_others_a
 
 
 def test_what_is_not_judged_within_the_budget_is_not_wrong():
-    student = Patient(Hanging(), deadline=time.monotonic() - 1)
+    student = Patient(Hanging(), Account(0.0))
     student.new_stage()
     with pytest.raises(BudgetSpent):
         student.fine()
@@ -141,7 +142,7 @@ def test_a_submission_that_uses_up_its_budget_leaves_the_rest_to_a_human(submiss
         verdict = grade_submission(submission, assignment, b"secret", pool)
     points = exercise_points(verdict, HandGrades(), assignment)
     assert set(points.values()) == {None} and verdict.tries == 1 and not verdict.fault
-    assert "used up its" in reasons(verdict, points)[0]
+    assert "did not suffice" in reasons(verdict, points)[0]
 
 
 LATER = """
