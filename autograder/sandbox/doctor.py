@@ -6,7 +6,7 @@ import platform
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from autograder.errors import CourseError
 from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts, try_out
@@ -23,12 +23,13 @@ ALL_HELD, SOMETHING_ESCAPED, NO_ISOLATION = 0, 1, 2
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Which backend this machine gives, why not a stronger one, and what came of each attempt."""
+    """Which backend this machine gives, why not a stronger one, what came of each attempt, and what holds student code, in words."""
 
     backend: str
     tier: str
     reason: str
     outcomes: list[Outcome]
+    surroundings: dict[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:

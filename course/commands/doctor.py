@@ -2,14 +2,15 @@
 import argparse
 import json
 
+TOPICS = {"filter": "System calls", "privileges": "Privileges", "groups": "Control groups", "limits": "Memory and processes"}
 SUMMARY = "say what this machine can isolate, and prove it with escape attempts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`--json`, `--backend NAME`, `--cold`, `--time`."""
     parser.description = (
-        "Start the sandbox that grading would use, try to break out of it in every way that is known here, and print "
-        "what came of each. Exit codes: 0 everything held; 1 something escaped; 2 nothing here can isolate.")
+        "Start the sandbox that grading would use, say which filter of system calls, which user and which limits hold student code "
+        "in it, try to break out of it in every way that is known here, and print what came of each. Exit codes: 0 everything held; 1 something escaped; 2 nothing here can isolate.")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--backend", choices=("bubblewrap", "container", "process"),
                         help="examine this one. `process` isolates nothing and shows what the attempts do then; "
@@ -22,15 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Examine and report; returns the exit code described in `--help`."""
     from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
+    from autograder.sandbox.surroundings import surroundings
     backend, reason = find_backend(args.backend, args.cold)
-    outcomes = []
-    if backend is not None and not args.json:
-        print(f"Sandbox: {backend.name}. Tier: {backend.tier}.\n")
+    outcomes, held_by = [], surroundings(backend)
+    if not args.json:
+        print(f"Sandbox: {backend.name}. Tier: {backend.tier}." if backend is not None else "Sandbox: none.")
+        print("\n".join(f"{TOPICS[topic]}: {words}" for topic, words in held_by.items()), end="\n\n", flush=True)
     for outcome in examine(backend) if backend is not None else ():
         outcomes.append(outcome)
         if not args.json:
             print(f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}", flush=True)
-    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes)
+    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes, held_by)
     times = cold_start(backend) if args.time and backend is not None else {}
     if args.json:
         print(json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1))

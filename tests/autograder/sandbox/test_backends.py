@@ -172,4 +172,6 @@ def test_an_ordinary_users_sandbox_holds_too():
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert {line.split()[1] for line in lines if line.startswith("held ")} == set(all_attempts())
+    assert "Privileges: started as user 65533: student code is the same user outside and nobody inside, without a capability" in done.stdout
+    assert "System calls: " in lines[1] and " system calls are allowed" in lines[1] and "Control groups: " in done.stdout
     assert f"All {len(all_attempts())} attempts were held" in lines[-1]
