@@ -1,14 +1,14 @@
 PYTHON ?= python3
 COURSE := .venv/bin/course
 
-.PHONY: course test sweeps bench train clean uninstall setup lock
+.PHONY: course test sweeps for-tests bench train clean uninstall setup lock
 course: setup
 	$(COURSE) make
 
-test: course
+test: course for-tests
 	.venv/bin/python -m pytest -n auto --dist loadscope
 
-sweeps: course  # five thousand texts a tokenizer, two hundred random runs of the engine: over half an hour
+sweeps: course for-tests  # five thousand texts a tokenizer, two hundred random runs of the engine: over half an hour
 	.venv/bin/python -m pytest -n auto --dist loadscope -m long
 
 bench: setup
@@ -19,6 +19,9 @@ train: setup  # every small model anew; over three hours of one core, by their r
 
 setup:
 	@$(PYTHON) course/bootstrap.py
+
+for-tests: course  # programs that only tests need
+	@$(PYTHON) course/bootstrap.py --tests
 
 lock:
 	sh .ci/lock

@@ -1,10 +1,13 @@
 """Set-up, with nothing but the standard library: system packages, .venv, the locked install.
 
-Run by the Makefile as `python3 course/bootstrap.py`. A second run does nothing unless requirements.lock,
-pyproject.toml, the interpreter or the folder's place changed. A new environment is built in .venv.new and takes the
+Run by the Makefile as `python3 course/bootstrap.py`; with `--tests`, before the tests, it brings what only they need of the
+system, and nothing else. A second run does nothing unless requirements.lock, pyproject.toml, the interpreter or the folder's place
+changed. A new environment is built in .venv.new and takes the
 place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
 proxy, a cache) hold. It does not fetch data (`course fetch` does) and builds no page.
 """
+import ctypes
+import glob
 import hashlib
 import json
 import os
@@ -22,9 +25,12 @@ OLD = ROOT / ".venv.old"
 STAMP = "word2serve-setup"      # a file in the environment: what it was made from, and where
 LOG = ROOT / "_build" / "setup.log"
 OLDEST, NEWEST = (3, 11), (3, 13)
-# What the sandbox and the browser tests need, and the Debian package of each.
-SYSTEM_PACKAGES = {"bwrap": "bubblewrap", "chromium": "chromium"}
-OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
+# What the sandbox and the browser tests need, and what only tests do: by Debian package any one of these programs, libraries or files.
+SYSTEM_PACKAGES = {"bubblewrap": ("bwrap",), "libseccomp2": ("libseccomp.so.2",),
+                   "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")}
+TEST_PACKAGES = {"postgresql": ("initdb", "/usr/lib/postgresql/*/bin/initdb"), "faketime": ("/usr/lib/*/faketime/libfaketime.so.1",)}
+FOR_WHAT = "Grading others' work and the browser tests need them"
+FOR_TESTS = "Without them some tests of a class's gradebook and of due dates are skipped"
 
 
 def say(text: str) -> None:
@@ -55,15 +61,22 @@ def is_debian() -> bool:
     return release.exists() and "debian" in release.read_text().lower() and shutil.which("apt-get") is not None
 
 
-def missing_system_packages() -> list[str]:
-    """Debian package names of the programs that are on no PATH."""
-    return [package for program, package in SYSTEM_PACKAGES.items()
-            if not any(shutil.which(name) for name in (program, *OTHER_NAMES.get(program, ())))]
+def is_there(wanted: str) -> bool:
+    """Whether this machine has a program, a library (with ".so" in its name) or a file (a pattern that begins with "/")."""
+    if wanted.startswith("/"):
+        return bool(glob.glob(wanted))
+    if ".so" not in wanted:
+        return shutil.which(wanted) is not None
+    try:
+        ctypes.CDLL(wanted)
+    except OSError:
+        return False
+    return True
 
 
-def install_system_packages() -> None:
+def install_system_packages(packages: dict[str, tuple[str, ...]], for_what: str) -> None:
     """As root on Debian install what is missing; elsewhere say which command does, and go on without it."""
-    missing = missing_system_packages()
+    missing = [package for package, any_of in packages.items() if not any(map(is_there, any_of))]
     if not missing:
         return
     if is_debian() and os.geteuid() == 0:
@@ -71,11 +84,11 @@ def install_system_packages() -> None:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]):
             if run_logged(command, environment) != 0:
-                say(f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without {' '.join(missing)}")
+                say(f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without {' '.join(missing)}. {for_what}")
                 return
         return
     remedy = f"sudo apt-get install {' '.join(missing)}" if is_debian() else "see the README, 'What it needs'"
-    say(f"set-up: not found: {' '.join(missing)}. Grading others' work and the browser tests need them: {remedy}")
+    say(f"set-up: not found: {' '.join(missing)}. {for_what}: {remedy}")
 
 
 def run_logged(command: list[str], environment: dict[str, str] | None = None) -> int:
@@ -201,9 +214,11 @@ def pip_install(environment: Path, arguments: list[str]) -> None:
 
 
 def main() -> None:
-    """Everything that comes before the first `course` command."""
+    """Everything that comes before the first `course` command, or with `--tests` before the tests."""
+    if sys.argv[1:] == ["--tests"]:
+        return install_system_packages(TEST_PACKAGES, FOR_TESTS)
     python = find_python()
-    install_system_packages()
+    install_system_packages(SYSTEM_PACKAGES, FOR_WHAT)
     make_environment(python)
 
 

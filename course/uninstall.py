@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MADE = (".venv", ".venv.new", ".venv.old", "_build", ".pytest_cache", ".hypothesis", ".ruff_cache", "word2serve.egg-info")
 KEPT = {"mywork": "your notebooks", "class": "a class's submissions, grades and secret"}
-SYSTEM = ("bubblewrap", "chromium")
+SYSTEM = ("bubblewrap", "chromium", "libseccomp2, and for tests postgresql and faketime")
 
 
 def data_cache() -> Path | None:

@@ -79,11 +79,72 @@ def test_a_second_set_up_says_and_does_nothing(project):
     assert (project / ".venv" / "word2serve-setup").stat().st_mtime_ns == before and says(project) == "tinytool 1"
 
 
-def test_large_packages_are_named_with_their_size_where_no_terminal_is(tmp_path, monkeypatch):
+@pytest.fixture
+def bootstrap(tmp_path, monkeypatch):
+    """The set-up as a module, which logs into a folder of the test and runs nothing: its commands are kept in `commands`."""
     spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "course" / "bootstrap.py")
-    bootstrap = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bootstrap)
-    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "setup.log")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "LOG", tmp_path / "setup.log")
+    module.commands = []
+    monkeypatch.setattr(module, "run_logged", lambda command, environment=None: module.commands.append(command) or 0)
+    monkeypatch.setattr(module, "make_environment", lambda python: module.commands.append(["environment"]))
+    monkeypatch.setattr(module, "is_debian", lambda: True)
+    return module
+
+
+def run_as(bootstrap, monkeypatch, uid: int, there: set[str], *arguments: str) -> list[list[str]]:
+    """What set-up runs for this user where only `there` is there."""
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr(bootstrap, "is_there", there.__contains__)
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", *arguments])
+    bootstrap.main()
+    return bootstrap.commands
+
+
+@pytest.mark.parametrize("there, missing", [(set(), ["bubblewrap", "libseccomp2", "chromium"]), ({"bwrap", "google-chrome"}, ["libseccomp2"]),
+                                            ({"bwrap", "chromium", "libseccomp.so.2"}, [])])
+def test_as_root_on_debian_set_up_installs_what_grading_and_the_book_lack_and_nothing_of_the_tests(bootstrap, monkeypatch, there, missing):
+    installs = [["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]] if missing else []
+    assert run_as(bootstrap, monkeypatch, 0, there) == [*installs, ["environment"]]
+
+
+def test_before_the_tests_it_installs_what_only_they_need_and_makes_no_environment(bootstrap, monkeypatch):
+    done = run_as(bootstrap, monkeypatch, 0, {"/usr/lib/postgresql/*/bin/initdb"}, "--tests")
+    assert done == [["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "faketime"]]
+
+
+def test_a_user_is_told_the_command_and_set_up_goes_on(bootstrap, monkeypatch, capsys):
+    assert run_as(bootstrap, monkeypatch, 1000, {"bwrap"}) == [["environment"]]
+    assert "sudo apt-get install libseccomp2 chromium" in capsys.readouterr().out
+    assert run_as(bootstrap, monkeypatch, 1000, set(), "--tests") == [["environment"]]
+    assert "sudo apt-get install postgresql faketime" in capsys.readouterr().out
+
+
+def test_what_cannot_be_installed_is_said_and_set_up_goes_on(bootstrap, monkeypatch, capsys):
+    monkeypatch.setattr(bootstrap, "run_logged", lambda command, environment=None: 100)
+    assert run_as(bootstrap, monkeypatch, 0, {"bwrap", "chromium"}) == [["environment"]]
+    said = capsys.readouterr().out
+    assert "`apt-get update` failed" in said and "going on without libseccomp2" in said
+
+
+def test_programs_libraries_and_files_are_found_where_they_are(bootstrap, tmp_path):
+    (tmp_path / "12").mkdir()
+    (tmp_path / "12" / "initdb").touch()
+    assert bootstrap.is_there("sh") and bootstrap.is_there(f"{tmp_path}/*/initdb")
+    assert not any(map(bootstrap.is_there, ("no-such-program", "libnosuchthing.so.7", f"{tmp_path}/*/pg_ctl")))
+    if sys.platform == "linux":
+        assert bootstrap.is_there("libc.so.6")
+
+
+def test_readme_and_make_name_what_set_up_may_install(bootstrap):
+    needs = (ROOT / "README.md").read_text().split("## What it needs")[1].split("\n## ")[0].lower()
+    assert [name for name in (*bootstrap.SYSTEM_PACKAGES, *bootstrap.TEST_PACKAGES) if name not in needs] == []
+    made = (ROOT / "Makefile").read_text()
+    assert "test: course for-tests\n" in made and "course/bootstrap.py --tests" in made
+
+
+def test_large_packages_are_named_with_their_size_where_no_terminal_is(bootstrap, tmp_path):
     text = ("Collecting torch==2.13.0\n  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (197.9 MB)\n"
             "Processing /wheels/numpy-2.3.1-cp311-cp311-linux_x86_64.whl (from -r requirements.lock (line 3))\n"
             "Installing collected packages: a, b, torch\n  Downloading half-of-a-li")
