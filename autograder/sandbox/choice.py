@@ -18,7 +18,7 @@ def choose_backend(name: str | None = None, allow_unsafe: bool = False, cold: bo
     if name == "process":
         if not allow_unsafe:
             raise CourseError("the process backend isolates nothing: student code would run as you. Use it only for "
-                              "code that you trust, and then say so (allow_unsafe=True)")
+                              "code that you trust, and then say so with --allow-unsafe")
         return ProcessBackend()
     reasons = []
     for backend in [known[name]()] if name else [walled(), ContainerBackend()]:
