@@ -23,6 +23,7 @@ class Account:
     def __init__(self, seconds: float = math.inf):
         self.seconds = seconds
         self._charged = self._credited = 0.0
+        self._used_up = False
         self._began: float | None = None
         self._running: float | None = None      # since when, inside a block that is charged
 
@@ -51,8 +52,8 @@ class Account:
         self._credited += seconds
 
     def use_up(self) -> None:
-        """It was stopped where its seconds ended: none are left."""
-        self._credited -= max(0.0, self.left)
+        """It was stopped where its seconds ended: none are left, whatever is credited yet."""
+        self._used_up = True
 
     @property
     def spent(self) -> float:
@@ -63,7 +64,8 @@ class Account:
     @property
     def left(self) -> float:
         """Seconds of its own that are left; below 0 when it used more."""
-        return self.seconds - self.spent
+        left = self.seconds - self.spent
+        return min(left, 0.0) if self._used_up else left
 
     @property
     def ends(self) -> float:

@@ -20,6 +20,7 @@ from autograder.sandbox.limits import Limits
 from autograder.sandbox.tree import children, descendants, files_made, peak, tree_memory, waited_here
 
 LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
+GLANCE = 0.01              # seconds after which an answer is worth a look at how long it had to wait
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
 LATE = "it did not answer in time"
@@ -179,6 +180,8 @@ class Process:
             waited = waited_here()
             found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
             if fd in found:
+                if time.monotonic() - self._waiting.looked >= GLANCE:
+                    self._look_at_waiting()     # now, since a child that answers ends, and takes along how long it had waited
                 return
             self._account.credit(waited - waited_here())    # we were late for nothing; it went on meanwhile
             if self._errors in found:

@@ -241,6 +241,7 @@ def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_t
         other.credit(30.0)
     assert other.over and other.by_clock and other.left == pytest.approx(9.0)
     other.use_up()
+    other.credit(5.0)
     assert other.left == pytest.approx(0.0) and other.over and not other.by_clock
     assert not Account().over and patience(60.0) > CEILING * 60.0
 
