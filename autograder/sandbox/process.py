@@ -177,13 +177,14 @@ class Process:
                 left = min(left + self._kept_waiting(deadline), self.ends - time.monotonic())
             if left <= 0:
                 raise self.die("time", LATE)
-            waited = waited_here()
-            found = dict(poll.poll(1000 * min(left, LOOK_EVERY)))
+            if not (found := dict(poll.poll(0))):
+                waited = waited_here()
+                if not (found := dict(poll.poll(1000 * min(left, LOOK_EVERY)))):
+                    self._account.credit(waited - waited_here())    # we were late for nothing; it went on meanwhile
             if fd in found:
-                if time.monotonic() - self._waiting.looked >= GLANCE:
+                if event == select.POLLIN and time.monotonic() - self._waiting.looked >= GLANCE:
                     self._look_at_waiting()     # now, since a child that answers ends, and takes along how long it had waited
                 return
-            self._account.credit(waited - waited_here())    # we were late for nothing; it went on meanwhile
             if self._errors in found:
                 piece = os.read(self._errors, 4096)
                 self._complaint = (self._complaint + piece.decode("utf-8", "replace"))[-4000:]
