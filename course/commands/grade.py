@@ -129,7 +129,8 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     from autograder.errors import CourseError
 
     beside = {str(args.submissions): args.submissions, f"--assignment {args.assignment}": args.assignment not in ("01", SAMPLE_ASSIGNMENT),
-              f"--scheduler {args.scheduler}": args.scheduler, "--regrade": args.regrade, f"--backend {args.backend}": args.backend, "--cold": args.cold}
+              f"--scheduler {args.scheduler}": args.scheduler, "--regrade": args.regrade, f"--backend {args.backend}": args.backend, "--cold": args.cold,
+              f"--budget {args.budget or 0:g}": args.budget is not None}
     if said := [words for words, given in beside.items() if given]:
         raise CourseError(f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class")
 

@@ -102,7 +102,7 @@ def test_a_release_is_not_written_below_a_folder_that_is_missing(tmp_path, capsy
     assert f"made       {tmp_path / 'out'}: a new folder" in capsys.readouterr().err and names(tmp_path) == ["out", "out/01.zip"]
 
 
-@pytest.mark.parametrize("words", [["IN"], ["--regrade"], ["--assignment", "02"], ["--scheduler", "tcp://127.0.0.1:1"], ["--backend", "process"], ["--cold"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["IN"], ["--regrade"], ["--assignment", "02"], ["--scheduler", "tcp://127.0.0.1:1"], ["--backend", "process"], ["--cold"], ["--budget", "90"]], ids=" ".join)
 def test_what_the_sample_class_would_pass_over_is_refused_beside_it(tmp_path, words, capsys):
     assert main(["grade", *words, "--sample", "--course-root", str(tmp_path / "root")]) == 2
     assert f"leave out {' '.join(words)}, or leave out --sample" in capsys.readouterr().err and names(tmp_path) == []
