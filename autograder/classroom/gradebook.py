@@ -27,7 +27,7 @@ from autograder.classroom.database import database_error, mend_version, trouble,
 from autograder.classroom.nbgrader_steps import STAND_IN
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole, writing
+from autograder.grading.files import lies_below, write_whole, writing
 from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
 from autograder.grading.reading import copy_notebook
 from autograder.grading.submissions import STAMP, Submission
@@ -134,7 +134,7 @@ def keep_copy(course_root: Path, submission: Submission, assignment: Assignment,
     """
     folder = course_root / "submitted" / submission.student / assignment.name
     target, note = folder / f"{assignment.name}.ipynb", copy_note(course_root, assignment.name, submission.student)
-    if submission.path.resolve().is_relative_to((course_root / "submitted").resolve()):
+    if lies_below(submission.path, course_root / "submitted"):
         return True
     noted, there = note.read_text(encoding="utf-8").split() if note.exists() else [], hash_of(target)
     if os.path.lexists(folder) and there not in noted and not _just_begun(folder, noted):

@@ -25,7 +25,7 @@ from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.grading.files import tells_case_apart
+from autograder.grading.files import lies_below, tells_case_apart
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Crew, difference, grade_all
 from autograder.grading.submissions import find_submissions
@@ -129,7 +129,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     submissions = hand_ins.counted(submissions, loaded, course_root, config, lambda several, journal: grade_all(
         several, loaded, journal, jobs, regrade, backend, guard=guard, crew=crew))
     if where is not None:
-        write_notes(course_root, loaded, [one for one in submissions if one.student in given and not one.path.resolve().is_relative_to(course_root / "submitted")])
+        write_notes(course_root, loaded, [one for one in submissions if one.student in given and not lies_below(one.path, course_root / "submitted")])
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)

@@ -39,6 +39,11 @@ def write_whole(path: Path, data: bytes | str) -> None:
         os.replace(fresh, path)
 
 
+def lies_below(path: Path, folder: Path) -> bool:
+    """Whether a path, its links followed, is in `folder`; a link that leads to itself is where it stands (`Path.resolve` raises there)."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 def tells_case_apart(folder: Path) -> bool:
     """Whether "Ada" and "ada" are two files in `folder`, which must exist. Raises MachineError if nothing can be made."""
     with writing(folder):
