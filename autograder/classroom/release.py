@@ -2,8 +2,9 @@
 
 Imports are read, not carried out (see grading/closure.py). Left out are solutions, other right answers, known mistakes, the
 grader, tests, other chapters' checks. What an exercise withholds stands there without its body, and says so when it is
-called; so cells after the exercises that need the reference itself end in that sentence. A check that compares with a
-function of the reference keeps that function, which is named in `kept`: leaving it out would leave out the check.
+called; so cells after the exercises that need the reference itself end in that sentence. The checks work right answers out
+too: what of that does not depend on the student is recorded when the archive is made, and stands there without its body (see
+`recording`). What has to stay is named in `kept`, with the reason; so is a function of the reference that a check still calls.
 
 The same sources give the same bytes.
 """
@@ -11,12 +12,14 @@ import ast
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from autograder.authoring.catalogue import ROOT, bare
 from autograder.checks.withholding import in_chapter
+from autograder.classroom.recording import Recording, recorded
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.closure import file_of, imports, modules_in
@@ -24,6 +27,7 @@ from autograder.grading.files import write_whole
 from autograder.sandbox.stage import without
 
 TOPS = ("autograder", "course", "reference_impl")
+COMPARES = "a check compares with it"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 NEVER = ("autograder/grading/", "autograder/classroom/", "autograder/sandbox/", "course/sample_class/", "solutions/")
 DATA = ("reference_impl/**/*.toml", "reference_impl/**/*.json", "requirements.lock", "LICENSE", "LICENSE-TEXT")
@@ -57,12 +61,20 @@ run your functions inside the course's own models say so and need the whole cour
 
 @dataclass
 class Release:
-    """The archive, the files in it, what was left without its body, and which functions of the reference the checks kept."""
+    """The archive, the files in it, and what became of what could answer an exercise.
+
+    withheld: of the reference, what was left without its body. recorded: functions of the checks that give recorded results
+    instead, with how many; expressions: so many more within functions. kept: functions that stay as they are, with the reason.
+    compared: so many answers got the same from the archive's checks as from the repository's.
+    """
 
     path: Path
     files: list[str] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    recorded: dict[str, int] = field(default_factory=dict)
+    expressions: int = 0
+    compared: int = 0
+    kept: dict[str, str] = field(default_factory=dict)
 
 
 def release(assignment: Assignment, path: Path, with_reference: bool = False) -> Release:
@@ -74,8 +86,9 @@ def release(assignment: Assignment, path: Path, with_reference: bool = False) ->
     if any(one.faults for one in assignment.exercises.values()):
         raise CourseError(f"{assignment.name} has an exercise with a fault drawn for each student: `course author hand-out "
                           f"{assignment.number} ROSTER` writes one for each")
-    made = Release(path)
-    texts = sources(assignment, made, with_reference)
+    made, taken = Release(path), Recording() if with_reference else recorded(assignment)
+    made.recorded, made.expressions, made.compared, made.kept = taken.recorded, taken.expressions, taken.compared, dict(taken.kept)
+    texts = sources(assignment, made, with_reference, taken.texts)
     leaked = leaks(assignment, texts)
     if leaked:
         raise CourseError(f"{assignment.name}: a line of a solution would reach the students: {'; '.join(leaked)}")
@@ -84,18 +97,19 @@ def release(assignment: Assignment, path: Path, with_reference: bool = False) ->
     return made
 
 
-def sources(assignment: Assignment, made: Release, with_reference: bool) -> dict[str, bytes]:
-    """The files of the archive by path; notes in `made` what is withheld and what is kept."""
+def sources(assignment: Assignment, made: Release, with_reference: bool, instead: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
+    """The files of the archive by path; notes in `made` what is withheld and what is kept. instead: files in another form."""
     tests = sorted(ROOT.glob(f"autograder/chapters/c{assignment.number}_*/test_*.py"))
     named = [name for cell in assignment.pristine.cells if cell.cell_type == "code" for name in modules_in(cell.source)]
     named += [_module(path) for path in tests]
-    texts = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in behind(named)}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in behind(named, instead)} | dict(instead)
     for pattern in (*DATA, f"autograder/chapters/c{assignment.number}_*/withheld.json"):
         texts |= {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(ROOT.glob(pattern))}
     if FIGURES in texts:
         texts |= _drawings("".join(cell.source for cell in assignment.pristine.cells) + texts.get("course/demo.py", b"").decode())
     if not with_reference:
-        _withhold(assignment, texts, {name for path in tests for name in imports(path)}, made)
+        checks = [text.decode() for path, text in texts.items() if path.startswith("autograder/chapters/") and path.endswith(".py")]
+        _withhold(assignment, texts, {name for text in checks for name in modules_in(text)}, made)
     notebook = f"{assignment.name}.ipynb"
     texts[notebook] = (json.dumps(assignment.pristine, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
     texts["README.md"] = README.format(title=assignment.name, notebook=notebook).encode()
@@ -109,7 +123,7 @@ def _drawings(text: str) -> dict[str, bytes]:
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in (*named, *folder.glob("figures/kit/*.js"), folder / "palette.css")}
 
 
-def behind(named: list[str]) -> list[Path]:
+def behind(named: list[str], instead: Mapping[str, bytes]) -> list[Path]:
     """The files of modules of ours, of all that they import, directly or not, and of the packages that they are in."""
     found: set[Path] = set()
     todo = list(named)
@@ -120,7 +134,8 @@ def behind(named: list[str]) -> list[Path]:
         path = file_of(name)
         if path is not None and path not in found:
             found.add(path)
-            todo += imports(path)
+            text = instead.get(path.relative_to(ROOT).as_posix())
+            todo += imports(path) if text is None else modules_in(text.decode())
         todo += [name.rpartition(".")[0]] if "." in name and path is not None else []
     return sorted(path for path in found if not path.relative_to(ROOT).as_posix().startswith(NEVER))
 
@@ -142,7 +157,7 @@ def _withhold(assignment: Assignment, texts: dict[str, bytes], by_checks: set[st
             asked = {one.removeprefix(f"{module}.") for one in by_checks if one.startswith(f"{module}.")}
             key = path.relative_to(ROOT).as_posix()
             if asked:
-                made.kept += sorted(f"{module}.{one}" for one in asked)
+                made.kept |= {f"{module}.{one}": COMPARES for one in sorted(asked)}
                 _rewrite(texts, path, module, dict.fromkeys(_functions(path) - _used(path, asked), why))
             elif key in texts:
                 texts[key] = STAND_IN.format(module=module, why=why).encode()
@@ -190,6 +205,13 @@ def _lines(path: str, text: bytes) -> Iterator[str]:
 def _module(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def laid_out(folder: Path, texts: dict[str, bytes]) -> None:
+    """Write the files of an archive into a folder."""
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text)
 
 
 def _zipped(top: str, texts: dict[str, bytes]) -> bytes:

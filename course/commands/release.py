@@ -10,7 +10,12 @@ EPILOG = """\
 In the archive are the notebook, the code that its cells and its visible checks import, the packages' lock, and a page that
 says how to begin. No solution, no known mistake, no other chapter's checks and nothing of the grader are in it. What the
 exercises withhold stands there without its body: the cells after the exercises that need the course's own models say so.
-A check may compare with a function of the reference; such a function stays, and is named here.
+
+The visible checks compare with right values. What works these out stands in the archive without its body, or is cut out of its
+line, and gives what it gave when the archive was made: with visible seeds a check always asks the same. To find out what can be
+recorded, and that it suffices, the reference, all other right answers and all known mistakes are checked with the repository and
+once more with the archive; that takes a minute or more, and nothing is written unless all get the same. What has to stay, because
+a student's code calls it or because it is asked about a student's answer, is named under "kept", with the reason.
 
 --exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the course root's
 nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
@@ -41,12 +46,16 @@ def run(args: argparse.Namespace) -> int:
     say_made(*fresh)
     if args.json:
         print(json.dumps({"path": str(made.path), "files": made.files, "withheld": made.withheld, "kept": made.kept,
+                          "recorded": made.recorded, "expressions": made.expressions, "compared": made.compared,
                           "exchange": str(exchanged) if exchanged else None}, indent=1))
         return 0
     print(f"written    {made.path} ({len(made.files)} files, {made.path.stat().st_size / 1024:.0f} KB)")
     print(f"withheld   {', '.join(made.withheld) or 'nothing'}")
-    if made.kept:
-        print(f"kept       {', '.join(made.kept)}: a check compares with it")
+    if not args.with_reference:
+        print(f"recorded   {len(made.recorded)} functions and {made.expressions} expressions of the checks; {made.compared} answers "
+              "get the same from the archive as from here")
+    for why in dict.fromkeys(made.kept.values()):
+        print(f"kept       {', '.join(name for name, reason in made.kept.items() if reason == why)}: {why}")
     if exchanged:
         print(f"exchange   {exchanged}")
     return 0
