@@ -9,7 +9,6 @@ import importlib
 import inspect
 import itertools
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +19,9 @@ import torch
 CONSTANTS = (0.5, 1, 2, None, True)       # for a parameter that the student's function has not
 MOST_WIDE = 4                             # arguments that are tried in every order
 A_STAGE = 2                               # questions of each stage
-SECONDS = 20.0                            # of processor time for one callable
+SECONDS = 60.0                            # of processor time for one callable
 PARTS = 8
+MOST_WRAPPERS = 6                         # for one way to ask
 
 
 def tried(number: str, archive: Path, reference: bool = False) -> dict[str, dict[str, float]]:
@@ -29,7 +29,7 @@ def tried(number: str, archive: Path, reference: bool = False) -> dict[str, dict
     from autograder.authoring.asked import asked
     from autograder.authoring.catalogue import assignment
     from autograder.authoring.children import in_children
-    from autograder.authoring.sweep import TooLong, _equal, _limit
+    from autograder.authoring.sweep import _equal
     from autograder.classroom.replaying import only
     exercises = {id: one for id, one in assignment(number).exercises.items() if one.stages}
     calls = {id: asked(one) for id, one in exercises.items()}
@@ -63,17 +63,19 @@ def _earned(candidate: Callable, exercise: object, calls: list, judge: Callable[
 
 
 def wrappers(candidate: Callable, given: int, few: list, equal: Callable) -> Iterator[Callable]:
-    """Functions of `given` arguments that ask the callable and are right for one of a few questions, each way of asking once."""
+    """Functions of `given` arguments that ask the callable and are right for one of a few questions, in whole or in one part."""
     for ask in _ways(candidate, given):
-        parts: dict[object, Callable] = {}
+        found: dict[tuple, Callable] = {}
         for call in few:
             try:
                 came = ask(*map(_copy, call.args))
             except Exception:       # whatever it is: then this is no way to ask it
                 continue
-            parts |= {place: take for place, take in _takes(came) if place not in parts and _right(take, came, call.value, equal)}
-        for take in parts.values():
-            yield lambda *args, ask=ask, take=take, like=few[0].value: _like(take(ask(*args)), like)
+            for (place, take), (hole, want) in itertools.product(_takes(came), _takes(call.value)):
+                if (place, hole) not in found and _right(take, came, want(call.value), equal):
+                    found[place, hole] = take
+        for (_, hole), take in itertools.islice(found.items(), MOST_WRAPPERS):
+            yield lambda *args, ask=ask, take=take, hole=hole: _filled(few[0].value, hole, take(ask(*args)))
 
 
 def _right(take: Callable, came: object, wanted: object, equal: Callable) -> bool:
@@ -81,6 +83,15 @@ def _right(take: Callable, came: object, wanted: object, equal: Callable) -> boo
         return equal(take(came), wanted)
     except Exception:
         return False
+
+
+def _filled(like: object, hole: object, value: object) -> object:
+    """An answer in the form of `like`, with the value as the whole or as one part of it."""
+    if hole == ():
+        return _like(value, like)
+    if isinstance(like, dict):
+        return {**like, hole: _like(value, like[hole])}
+    return type(like)([*like[:hole], _like(value, like[hole]), *like[hole + 1:]])
 
 
 def _ways(candidate: Callable, given: int) -> Iterator[Callable]:

@@ -21,6 +21,7 @@ CHANGERS = set("append pop update add setdefault extend insert remove sort clear
 WORK = (ast.BinOp, ast.Compare, ast.Call)
 ANY = (*WORK, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.Subscript)
 WORDS = {"given", "cause", "detail", "name", "shape"}      # what a check says, and what shows at once
+PLAIN = (ast.Constant, ast.Name)          # a sum of a name and a constant counts places
 NEVER = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 SCOPES = (ast.FunctionDef, ast.Lambda)
 
@@ -37,13 +38,15 @@ class Place:
 
 @dataclass
 class Module:
-    """One module as text, with its places. candidates: functions that can lose their body, by name."""
+    """One module as text, with its places. candidates: functions that can lose their body, by
+    name. classes: their names."""
     name: str
     text: str
     tree: ast.Module = field(init=False)
     places: list[Place] = field(default_factory=list)
     candidates: dict[str, ast.FunctionDef] = field(default_factory=dict)
     stages: list[ast.FunctionDef] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         self.tree = ast.parse(self.text)
@@ -59,6 +62,7 @@ class Module:
                     self.candidates[node.name] = node
                 self._function(node, node.name, set(), set())
             elif isinstance(node, ast.ClassDef):
+                self.classes.append(node.name)
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef):
                         self._function(inner, f"{node.name}.{inner.name}", set(), set())
@@ -166,7 +170,7 @@ def _works(node: ast.AST) -> bool:
                 return False
             works = works or name not in BUILDERS
         elif isinstance(one, ast.BinOp):
-            works = works or not all(isinstance(side, ast.Constant) for side in (one.left, one.right))
+            works = works or not (isinstance(one.left, PLAIN) and isinstance(one.right, PLAIN) and ast.Constant in map(type, (one.left, one.right)))
     return works
 
 

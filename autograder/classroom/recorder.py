@@ -18,13 +18,15 @@ import torch
 
 from autograder.recorded import key_of
 from autograder.recorded.plain import CHAPTERS, Arrays, NotPlain, encoded, fields_of
-from autograder.recorded.sketch import Opaque, sketch
+from autograder.recorded.sketch import MOST, Opaque, sketch
 
 DEPENDS = "it is asked about what a student answers"
 CALLED = "a student's code calls it, with arguments of its own"
 CHANGES = "it changes what it is given"
+SHARES = "it hands back a part of what it is given"
 RAISES = "it raises an exception"
 EMPTY = CellType()
+EXACT = {bool, int, float, str, bytes, type(None)}      # repr() says all of them
 
 
 @dataclass
@@ -88,6 +90,8 @@ class Recorder:
             self.stack.pop()
         if key not in self.draws and digest(given) != before:
             self.unfit.setdefault(key, CHANGES)
+        if not _memory(given).isdisjoint(_memory([value])):
+            self.unfit.setdefault(key, SHARES)
         if self.first and not self.stage:
             self.at_import.append((key, tuple(self.stack), sketch([tuple(given), {}]), value))
         return value
@@ -164,6 +168,21 @@ def at(key: str, run: Callable, *names: object) -> object:
     return state.went(key, run, list(names), CHAPTERS)
 
 
+def _memory(values: list) -> set[int]:
+    """Where the numbers of tensors and lists are kept, in some values and in what they hold."""
+    found: set[int] = set()
+    for one in values:
+        if isinstance(one, torch.Tensor) and one.numel():
+            found.add(one.untyped_storage().data_ptr())
+        elif isinstance(one, np.ndarray) and one.size:
+            found.add(one.__array_interface__["data"][0])
+        elif isinstance(one, (list, dict)):
+            found.add(id(one))
+        if isinstance(one, (list, tuple, dict)) and len(one) < 100:
+            found |= _memory(list(one.values() if isinstance(one, dict) else one))
+    return found
+
+
 def digest(value: object) -> bytes:
     """Of all bits of some arguments. Raises Opaque."""
     found = hashlib.blake2b(digest_size=12)
@@ -176,6 +195,8 @@ def _feed(value: object, found: object, depth: int) -> None:
     if depth == 0:
         raise Opaque("lists in lists in lists")
     found.update(f"|{kind.__name__}".encode())
+    if kind is torch.Tensor and value.numel() > MOST:
+        raise Opaque("a tensor of millions")
     if kind is torch.Tensor:
         numbers = value.detach()
         found.update(f"{value.dtype}{tuple(value.shape)}{value.requires_grad}".encode())
@@ -184,6 +205,10 @@ def _feed(value: object, found: object, depth: int) -> None:
         found.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
     elif kind is torch.Generator:
         found.update(value.get_state().numpy().tobytes())
+    elif isinstance(value, (list, tuple, set, frozenset)) and set(map(type, value)) <= EXACT:
+        found.update(repr(sorted(map(repr, value)) if isinstance(value, (set, frozenset)) else value).encode())
+    elif isinstance(value, dict) and set(map(type, value)) | set(map(type, value.values())) <= EXACT:
+        found.update(repr(value).encode())
     elif isinstance(value, dict):
         for key, one in value.items():
             _feed(key, found, depth - 1)

@@ -6,13 +6,14 @@ fails, then with every other right answer and every known mistake. What was fit 
 reference once more. The archive is laid out, and everybody answers again, by its files alone (`replaying`): what was not
 recorded there keeps its body, and so on until all results are the same.
 """
+import ast
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT
@@ -20,15 +21,19 @@ from autograder.classroom.places import Module
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 
-RUNTIME = "autograder/recorded"
 ROUNDS = 12
+OBJECTS = "its objects go on with what a student answers"
 UNREACHED = "no registered answer makes the checks ask it"
 
 
 @dataclass
 class Recording:
-    """The texts of the chapter's modules and of what was recorded, by path; which functions, and in how many calls; which
-    functions stay, with the reason; how many expressions within functions; how many answers gave the same from the archive."""
+    """What an archive has in the place of the chapter's modules, and the report.
+
+    texts: the modules and what was recorded, by path. recorded: functions without a body, with the number of their results.
+    kept: functions and classes that stay, with the reason, but for those that draw what is asked. expressions: so many were
+    recorded within functions that stay. compared: so many answers got the same from the archive's checks.
+    """
 
     texts: dict[str, bytes] = field(default_factory=dict)
     recorded: dict[str, int] = field(default_factory=dict)
@@ -37,8 +42,9 @@ class Recording:
     compared: int = 0
 
 
+@cache
 def recorded(assignment: Assignment) -> Recording:
-    """Record in a child, since modules are loaded there in another form. Raises CourseError when that fails."""
+    """Record in a child, since modules are loaded there in another form; once in a process. Raises CourseError when that fails."""
     with tempfile.TemporaryDirectory() as folder:
         ran = subprocess.run([sys.executable, "-m", "autograder.classroom.recording", assignment.number, folder], cwd=folder, text=True,
                              capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"})
@@ -83,12 +89,11 @@ class Run:
     def chosen(self, watching) -> set[str]:
         """What is fit to be recorded. A function that draws is, where it needs something else of the chapter's own."""
         state = watching.state
-        fit = {key for key in state.asked if key not in state.unfit and key not in self.dropped}
-        return {key for key in fit if key not in state.draws or key in self.leaning(state.draws)}
+        fit = state.asked - state.unfit.keys() - self.dropped.keys()
+        return fit - (state.draws - self.leaning(state.draws))
 
     def leaning(self, draws: set[str]) -> set[str]:
         """Functions that call functions or classes of a chapter's own which draw nothing."""
-        import ast
         found, own = set(), set()
         for module in self.modules.values():
             own |= {node.name for node in module.tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and module.key(node.name) not in draws}
@@ -100,7 +105,6 @@ class Run:
 
     def unasked(self, watching) -> set[str]:
         """Functions that nothing in what stays mentions any more."""
-        import ast
         gone = watching.state.chosen | set()
         while True:
             mentioned = set()
@@ -122,7 +126,6 @@ class Run:
         if ran.returncode:
             raise CourseError(ran.stderr.strip()[-3000:])
         found = json.loads(ran.stdout.splitlines()[-1])
-        print(json.dumps(found)[:3000], file=sys.stderr)
         missed = {key: "it is asked otherwise for some answers" for key in found["missed"]}
         for stage in found["differ"] if not missed else ():
             missed |= {key: "its recorded results do not serve" for key in watching.state.calls.get(stage, {})}
@@ -136,8 +139,9 @@ class Run:
         gone = chosen | self.unasked(watching)
         functions = {module.key(name) for module in self.modules.values() for name in module.candidates}
         calls = {key: sum(len(stage.get(key, ())) for stage in state.calls.values()) for key in sorted(gone)}
-        kept = {key: self.dropped.get(key) or state.unfit.get(key) or ("it draws what is asked" if key in state.draws else UNREACHED)
-                 for key in sorted(functions - gone)}
+        kept = {key: self.dropped.get(key) or state.unfit.get(key, UNREACHED) for key in sorted(functions - gone) if key not in state.draws}
+        kept |= {module.key(name): OBJECTS for module in self.modules.values() for name in module.classes
+                 if any(one.within.startswith(f"{name}.") and one.key not in gone for one in module.places)}
         return Recording(texts, {key: calls[key] for key in calls if key in functions}, kept, sum(key not in functions and calls[key] > 0 for key in calls), compared)
 
 

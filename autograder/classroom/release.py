@@ -86,12 +86,12 @@ def release(assignment: Assignment, path: Path, with_reference: bool = False) ->
     if any(one.faults for one in assignment.exercises.values()):
         raise CourseError(f"{assignment.name} has an exercise with a fault drawn for each student: `course author hand-out "
                           f"{assignment.number} ROSTER` writes one for each")
+    leaked = leaks(assignment, sources(assignment, Release(path), with_reference))
+    if leaked:
+        raise CourseError(f"{assignment.name}: a line of a solution would reach the students: {'; '.join(leaked)}")
     made, taken = Release(path), Recording() if with_reference else recorded(assignment)
     made.recorded, made.expressions, made.compared, made.kept = taken.recorded, taken.expressions, taken.compared, dict(taken.kept)
     texts = sources(assignment, made, with_reference, taken.texts)
-    leaked = leaks(assignment, texts)
-    if leaked:
-        raise CourseError(f"{assignment.name}: a line of a solution would reach the students: {'; '.join(leaked)}")
     write_whole(path, _zipped(f"word2serve-{assignment.name}", texts))
     made.files = sorted(texts)
     return made

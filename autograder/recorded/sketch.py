@@ -13,7 +13,9 @@ import torch
 from autograder.recorded.plain import fields_of
 
 MOST_NUMBERS, DEPTH = 24, 8
+EXACT = {bool, int, str, bytes, type(None)}       # repr() says all of them
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
+MOST = 1 << 20              # numbers of a tensor that is looked at
 
 
 class Opaque(Exception):
@@ -53,6 +55,8 @@ def _look(value: object, exact: list[str], numbers: list[float], depth: int) -> 
         numbers.append(float(value))
     elif isinstance(value, np.generic):
         exact.append(repr(value))
+    elif kind is torch.Tensor and value.numel() > MOST:
+        raise Opaque("a tensor of millions")
     elif kind is torch.Tensor:
         _look_at_numbers(value.detach().float().numpy() if value.dtype == torch.bfloat16 else value.detach().numpy(),
                          f"{value.dtype} {tuple(value.shape)}", exact, numbers)
@@ -60,6 +64,10 @@ def _look(value: object, exact: list[str], numbers: list[float], depth: int) -> 
         _look_at_numbers(value, f"{value.dtype} {value.shape}", exact, numbers)
     elif kind is torch.Generator:
         exact.append("rng")
+    elif kind in (list, tuple) and set(map(type, value)) <= EXACT:
+        exact.append(f"{kind.__name__} {value!r}")
+    elif kind is dict and set(map(type, value)) | set(map(type, value.values())) <= EXACT:
+        exact.append(f"dict {value!r}")
     elif isinstance(value, (list, tuple)) and (kind in (list, tuple) or hasattr(value, "_fields")):
         exact.append(f"{kind.__name__} {len(value)}")
         for one in value:

@@ -1,15 +1,21 @@
 """What students get: a notebook that works from the archive alone, without an answer, a mistake or the grader in it."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from autograder.authoring.catalogue import ROOT, assignments, bare
+from autograder.authoring.implementations import namespace_of
+from autograder.checks.protocol import LocalStudent, run_exercise
+from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.classroom.release import release
+from autograder.classroom.watching import rows_of
 from autograder.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from course.cli import main
@@ -82,23 +88,72 @@ def test_no_answer_no_mistake_and_nothing_of_the_grader_is_in_it(archive):
     assert not [line for line in secret if json.dumps(line)[1:-1] in notebook]
 
 
+def alone(archive: Path, source: str) -> subprocess.CompletedProcess:
+    """A program that has nothing of ours but the archive."""
+    return subprocess.run([sys.executable, "-c", source], cwd=archive, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(archive)})
+
+
 def test_a_withheld_function_is_there_and_refuses(archive):
-    ran = subprocess.run([sys.executable, "-c", "from reference_impl.embeddings.skipgram import sgns_loss; sgns_loss()"],
-                         cwd=archive, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(archive)})
+    ran = alone(archive, "from reference_impl.embeddings.skipgram import sgns_loss; sgns_loss()")
     assert ran.returncode == 1 and "is withheld here: it gives the answer" in ran.stderr
     counts = (archive / "reference_impl" / "embeddings" / "counts.py").read_text()
     real = (ROOT / "reference_impl" / "embeddings" / "counts.py").read_text()
     body = real[real.index("def ppmi"):].split("\n    return", 1)[1].split("\n")[0]
-    assert body in real and body not in counts and "def window_counts_plain" in counts
+    assert body in real and body not in counts
 
 
-def test_the_same_sources_give_the_same_archive_and_the_command_says_what_is_in_it(tmp_path, capsys):
+def test_what_works_right_answers_out_has_no_body_and_answers_nobody_who_asks(archive):
+    real, left = ((folder / "autograder" / "chapters" / "c01_static_embeddings" / "test_skipgram.py").read_text() for folder in (ROOT, archive))
+    body = real[real.index("def true_loss"):].split("\n\n")[0].split('"""\n')[1]
+    assert len(body) > 50 and body not in left and "@recorded.function\ndef true_loss(" in left
+    ran = alone(archive, "import torch; from autograder.chapters.c01_static_embeddings.test_skipgram import true_loss; true_loss(*torch.ones(3, 1, 2))")
+    assert ran.returncode == 1 and "NotRecorded: c01_static_embeddings.test_skipgram.true_loss: in this archive only what it gives" in ran.stderr
+
+
+def replayed(archive: Path, expected: dict, folder: Path) -> dict:
+    (folder / "expected.json").write_text(json.dumps(expected))
+    ran = subprocess.run([sys.executable, "-m", "autograder.classroom.replaying", "01", str(archive), str(folder / "expected.json")], capture_output=True,
+                         text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_another_number_in_the_records_and_a_call_that_was_not_recorded_are_noticed(archive, tmp_path):
+    exercises = load_assignment("01").exercises
+    answers = [("01.sgns_loss", "reference"), ("01.sgns_loss", f"mistake:{mistakes_of('01.sgns_loss')[0].name}"), ("01.ppmi", f"alternative:{alternatives_of('01.ppmi')[0].name}")]
+    expected = {f"{id} {impl}": rows_of(run_exercise(exercises[id], LocalStudent(namespace_of(impl, exercises[id])), mistakes=[])) for id, impl in answers}
+    found = replayed(archive, expected, tmp_path)
+    assert found["missed"] == found["differ"] == []
+    other = tmp_path / "other"
+    shutil.copytree(archive, other)
+    for path in (other / "autograder" / "recorded").glob("float*.npy"):
+        np.save(path, np.load(path) * 1.01)
+    assert any(stage.startswith("c01_static_embeddings.test_skipgram.test_") for stage in replayed(other, expected, tmp_path)["differ"])
+    book = json.loads((other / "autograder" / "recorded" / "calls.json").read_text())
+    lost = next(key for stage in book["calls"].values() for key in stage if ".test_skipgram." in key)
+    for stage in book["calls"].values():
+        stage.pop(lost, None)
+    (other / "autograder" / "recorded" / "calls.json").write_text(json.dumps(book))
+    assert lost in replayed(other, expected, tmp_path)["missed"]
+
+
+def still_answering(number: str, archive: Path, reference: bool) -> dict[str, dict[str, float]]:
+    ran = subprocess.run([sys.executable, "-m", "autograder.classroom.left", number, str(archive), *(["--reference"] if reference else [])],
+                         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_the_same_sources_give_the_same_archive_and_the_command_says_what_is_in_it(archive, tmp_path, capsys):
     first, second = tmp_path / "a.zip", tmp_path / "b.zip"
     assert main(["release", "1", "--out", str(first), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["kept"] == ["reference_impl.embeddings.counts.window_counts_plain"] and f"{NAME}.ipynb" in said["files"]
+    assert f"{NAME}.ipynb" in said["files"] and said["compared"] > 50 and said["expressions"] > 10
+    assert said["recorded"]["c01_static_embeddings.test_skipgram.true_loss"] >= 0 and not set(said["recorded"]) & set(said["kept"])
     assert main(["release", "01", "--out", str(second)]) == 0
-    assert first.read_bytes() == second.read_bytes() and f"written    {second}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert first.read_bytes() == second.read_bytes() and f"written    {second}" in out
+    assert f"recorded   {len(said['recorded'])} functions and {said['expressions']} expressions" in out and all(f": {why}\n" in out for why in said["kept"].values())
 
 
 def test_an_answer_in_the_notebook_stops_the_release(tmp_path, monkeypatch):
@@ -130,3 +185,12 @@ def test_no_assignments_archive_has_a_solution_line_a_mistakes_source_or_the_gra
                 or any(word in path for word in ("mistakes", "proven", "equivalents"))]
     lines = {bare(line) for cell in json.loads((folder / f"{one.name}.ipynb").read_text())["cells"] for line in "".join(cell["source"]).split("\n")}
     assert lines & set(one.entry.secret_lines()) == set() and len(lines) > 50
+
+
+@pytest.mark.parametrize("number", ["01", *(pytest.param(one.number, marks=pytest.mark.long) for one in assignments() if one.number != "01")])
+def test_nothing_left_in_the_checks_of_an_archive_answers_an_exercise_but_what_is_named(number, tmp_path):
+    one = load_assignment(number)
+    made = release(one, tmp_path / "students.zip")
+    found = still_answering(number, unpacked(one, tmp_path), reference=False)
+    named = {f"autograder.chapters.{name}" if name.startswith("c") else name for name in made.kept}
+    assert not {name: earned for name, earned in found.items() if name not in named}
