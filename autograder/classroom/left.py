@@ -39,12 +39,12 @@ def tried(number: str, archive: Path, reference: bool = False) -> dict[str, dict
 
     def work(item: tuple[str, Callable]) -> dict[str, float]:
         return {id: best for id, exercise in exercises.items()
-                if (best := _earned(item[1], exercise, calls[id], lambda space, id=id: protocol.run_exercise(ours[id], local.LocalStudent(space), mistakes=[]).earned, _equal))}
+                if (best := _earned(item[1], exercise, calls[id], lambda space, id=id: protocol.run_exercise(ours[id], local.LocalStudent(local.OurNamespace(space)), mistakes=[]).earned, _equal))}
 
     found = {}
     for (name, _), earned, _ended in in_children(every, work, SECONDS, lambda: None):
-        if earned:
-            found[name] = earned
+        for id, points in (earned or {}).items():
+            found.setdefault(name, {})[id] = max(points, found.get(name, {}).get(id, 0.0))
     return found
 
 
@@ -160,9 +160,20 @@ def _callables(archive: Path, number: str, reference: bool) -> Iterator[tuple[st
             module = importlib.import_module(name)
         except Exception:       # one that needs a GPU or another system
             continue
-        for key, one in sorted(vars(module).items()):
-            if (inspect.isfunction(one) or inspect.isclass(one)) and one.__module__ == name and not hasattr(one, "exercise"):
-                yield f"{name}.{key}", one
+        seen: set[int] = set()
+        for one in (one for _, value in sorted(vars(module).items()) for one in _in(value)):
+            if getattr(one, "__module__", "") == name and not hasattr(one, "exercise") and id(one) not in seen:
+                seen.add(id(one))
+                yield f"{name}.{one.__qualname__.partition('.<locals>')[0]}", one
+
+
+def _in(value: object) -> Iterator[Callable]:
+    """A function or class, or those in a list or a dictionary: implementations that a module's functions made stand there."""
+    if inspect.isfunction(value) or inspect.isclass(value):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _in(one)
 
 
 if __name__ == "__main__":

@@ -53,12 +53,13 @@ class Module:
         self._starts = [0]
         for line in self.text.encode().split(b"\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
+        named = [node.name for node in self.tree.body if isinstance(node, ast.FunctionDef)]
         for node in self.tree.body:
             if isinstance(node, ast.FunctionDef):
                 names = [_last(one) for one in node.decorator_list]
                 if "stage" in names:
                     self.stages.append(node)
-                elif set(names) <= KEEPERS and STUDENT not in _parameters(node):
+                elif set(names) <= KEEPERS and STUDENT not in _parameters(node) and named.count(node.name) == 1:
                     self.candidates[node.name] = node
                 self._function(node, node.name, set(), set())
             elif isinstance(node, ast.ClassDef):
@@ -143,6 +144,8 @@ class Module:
     def _body(self, node: ast.FunctionDef) -> tuple[int, int, str]:
         """Where the body stands, and what stands there instead: nothing behind a docstring."""
         first, last = self._at(node.body[0]), self._at(node.body[-1])
+        if marks := getattr(node.body[0], "decorator_list", None):
+            first = self._at(marks[0])[0] - 1, first[1]
         return (first[1], last[1], "") if ast.get_docstring(node) else (first[0], last[1], "...")
 
     def _edited(self, edits: list[tuple[int, int, str]], line: str) -> str:
@@ -162,7 +165,7 @@ def _works(node: ast.AST) -> bool:
     """Whether an expression computes, changes nothing and makes no stream."""
     works = False
     for one in ast.walk(node):
-        if isinstance(one, NEVER):
+        if isinstance(one, NEVER) or isinstance(one, ast.Name) and one.id == "super":
             return False
         if isinstance(one, ast.Call):
             name = _last(one)

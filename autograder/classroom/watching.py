@@ -71,8 +71,8 @@ class Watching:
             begun = time.monotonic()
             found[f"{id} reference"] = self._ask(id, "reference")
             took[id] = time.monotonic() - begun
-        if bad := [key for key, rows in found.items() if any(row[1] != "passed" for row in rows)]:
-            raise ValueError(f"the reference does not pass: {bad}")
+        if bad := [(key, row) for key, rows in found.items() for row in rows if row[1] != "passed"]:
+            raise ValueError(f"the reference does not pass: {bad[:2]}")
         self.state.first = False
         for bend in (bent_numbers, bent_things):
             for id in self.exercises:

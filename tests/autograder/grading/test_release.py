@@ -187,6 +187,15 @@ def test_no_assignments_archive_has_a_solution_line_a_mistakes_source_or_the_gra
     assert lines & set(one.entry.secret_lines()) == set() and len(lines) > 50
 
 
+def test_who_looks_for_answers_in_an_archive_finds_those_of_checks_that_have_their_bodies(tmp_path):
+    one = load_assignment("03")
+    with zipfile.ZipFile(release(one, tmp_path / "all.zip", with_reference=True).path) as archive:
+        archive.extractall(tmp_path)
+    found = still_answering("03", tmp_path / f"word2serve-{one.name}", reference=False)
+    here = "autograder.chapters.c03_context_before_attention"
+    assert found[f"{here}.test_next_word.smoothed"]["03.kneser_ney"] > 5 and found[f"{here}.test_reading.true_step"]["03.lstm_step"] > 4
+
+
 @pytest.mark.parametrize("number", ["01", *(pytest.param(one.number, marks=pytest.mark.long) for one in assignments() if one.number != "01")])
 def test_nothing_left_in_the_checks_of_an_archive_answers_an_exercise_but_what_is_named(number, tmp_path):
     one = load_assignment(number)
