@@ -18,12 +18,16 @@ import torch
 
 from autograder.recorded import key_of
 from autograder.recorded.plain import CHAPTERS, Arrays, NotPlain, encoded, fields_of
-from autograder.recorded.sketch import MOST, Opaque, sketch
+from autograder.recorded.sketch import MOST, Opaque, inside, sketch
 
 DEPENDS = "it is asked about what a student answers"
 CALLED = "a student's code calls it, with arguments of its own"
 CHANGES = "it changes what it is given"
 SHARES = "it hands back a part of what it is given"
+OFTEN = "it is asked thousands of times"
+LARGE = "its results are large"
+LARGEST = 500_000           # characters of all results of one function or place
+INSIDE, OUTSIDE = 300, 3000         # times by one stage
 RAISES = "it raises an exception"
 EMPTY = CellType()
 EXACT = {bool, int, float, str, bytes, type(None)}      # repr() says all of them
@@ -48,6 +52,8 @@ class Recorder:
     performing: int = 0         # in the code of a student
     stack: list[str] = field(default_factory=list)
     _places: dict[str, int] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
+    _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def went(self, key: str, run: Callable, given: list, caller: str) -> object:
         """Carry `run` out, and note what belongs to it."""
@@ -62,9 +68,17 @@ class Recorder:
             self.unfit.setdefault(key, CALLED)
         elif self.chosen is not None:
             return self._kept(key, run, given)
-        if key in self.unfit:
+        if key in self.unfit or self._too_often(key):
             return run()
         return self._watched(key, run, given)
+
+    def _too_often(self, key: str) -> bool:
+        """Whether a stage asks something so often that recording it is not worth its time; less often inside something else."""
+        if self.first:
+            self._times[self.stage, key] = times = self._times.get((self.stage, key), 0) + 1
+            if times > (INSIDE if self.stack else OUTSIDE):
+                self.unfit.setdefault(key, OFTEN)
+        return key in self.unfit
 
     def _watched(self, key: str, run: Callable, given: list) -> object:
         try:
@@ -119,6 +133,9 @@ class Recorder:
         except NotPlain as what:
             self.unfit.setdefault(key, f"it gives {what}")
             return
+        self._sizes[key] = size = self._sizes.get(key, 0) + len(repr(self.values[row[1]]))
+        if size > LARGEST:
+            self.unfit.setdefault(key, LARGE)
         self.calls.setdefault(stage, {}).setdefault(key, []).append(row)
 
     def _number(self, value: object) -> int:
@@ -131,7 +148,7 @@ class Recorder:
 
     def begin(self, chosen: set[str]) -> None:
         """Write down from now on, and what was asked while modules were loaded at once."""
-        self.chosen, self.calls, self.arrays, self.values, self._places = chosen, {}, Arrays(), [], {}
+        self.chosen, self.calls, self.arrays, self.values, self._places, self._sizes = chosen, {}, Arrays(), [], {}, {}
         for key, around, seen, value in self.at_import:
             if key in chosen and not chosen & set(around):
                 self.write("", key, seen, value, None)
@@ -225,6 +242,8 @@ def _feed(value: object, found: object, depth: int) -> None:
             for cell in value.__closure__:
                 if cell != EMPTY:
                     _feed(cell.cell_contents, found, depth - 1)
+    elif (inner := inside(value)) is not None:
+        _feed(inner, found, depth - 1)
     elif (fields := fields_of(value)) is not None:
         _feed(fields, found, depth - 1)
     elif value is None or isinstance(value, (bool, int, float, str, bytes, np.generic, slice, range, torch.dtype)) or kind.__name__ == "Fraction":

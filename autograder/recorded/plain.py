@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from autograder.checks.fakes import Fake, make
+
 CHAPTERS = "autograder.chapters."
 AS_BITS = {torch.bfloat16: torch.int16}
 MOST_BYTES = 1 << 20        # of one tensor
@@ -87,6 +89,8 @@ def encoded(value: object, arrays: Arrays) -> object:
         return ["q", str(value)]
     if kind in (slice, range):
         return [kind.__name__, *(encoded(one, arrays) for one in (value.start, value.stop, value.step))]
+    if isinstance(value, Fake):
+        return ["k", kind.__name__, encoded(value.data(), arrays)]
     if inspect.isfunction(value) and _named(value) is value:
         return ["f", f"{value.__module__}:{value.__qualname__}"]
     if _named(kind) is kind and (fields := fields_of(value)) is not None:
@@ -111,6 +115,8 @@ def decoded(tree: object, arrays: Arrays) -> object:
     if tag in "dc":
         found = {decoded(key, arrays): decoded(one, arrays) for key, one in rest[0]}
         return found if tag == "d" else Counter(found)
+    if tag == "k":
+        return make(rest[0], decoded(rest[1], arrays))
     if tag == "o":
         return _made(_at(rest[0]), {name: decoded(one, arrays) for name, one in rest[1]})
     plain = {"b": lambda text: bytes.fromhex(text), "y": lambda name: getattr(torch, name), "S": lambda *sizes: torch.Size(sizes),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from autograder.authoring.catalogue import ROOT
+from autograder.checks.fakes import TableModel
 from autograder.classroom import recorder
 from autograder.classroom.places import Module
 from autograder.recorded.plain import Arrays, NotPlain, decoded, encoded
@@ -38,6 +39,15 @@ def test_what_is_no_plain_data_is_refused():
     for value in (object(), lambda: 1, (one for one in ()), torch.ones(2, requires_grad=True), torch.nn.Linear(1, 1), torch.zeros(2**20)):
         with pytest.raises(NotPlain):
             encoded([value], Arrays())
+
+
+def test_a_model_of_the_frame_comes_back_and_is_the_same_whatever_it_was_asked():
+    model, arrays = TableModel(torch.eye(3), {(0, 1): torch.ones(3)}), Arrays()
+    tree, before = encoded(model, arrays), sketch(model)
+    model(torch.tensor([[0, 1]]))
+    again = decoded(tree, Arrays(arrays.joined()))
+    assert type(again) is TableModel and torch.equal(again(torch.tensor([[0, 1]])), model(torch.tensor([[0, 1]]))) and again.calls == 1
+    assert sketch(model) == before != sketch(TableModel(torch.eye(3)))
 
 
 def test_a_sketch_forgives_the_last_bit_and_no_more():

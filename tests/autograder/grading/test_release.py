@@ -96,10 +96,9 @@ def alone(archive: Path, source: str) -> subprocess.CompletedProcess:
 def test_a_withheld_function_is_there_and_refuses(archive):
     ran = alone(archive, "from reference_impl.embeddings.skipgram import sgns_loss; sgns_loss()")
     assert ran.returncode == 1 and "is withheld here: it gives the answer" in ran.stderr
-    counts = (archive / "reference_impl" / "embeddings" / "counts.py").read_text()
     real = (ROOT / "reference_impl" / "embeddings" / "counts.py").read_text()
     body = real[real.index("def ppmi"):].split("\n    return", 1)[1].split("\n")[0]
-    assert body in real and body not in counts
+    assert len(body) > 10 and not [path for path in archive.rglob("*.py") if body in path.read_text()]
 
 
 def test_what_works_right_answers_out_has_no_body_and_answers_nobody_who_asks(archive):
