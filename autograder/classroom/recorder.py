@@ -40,6 +40,7 @@ class Recorder:
     known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict)     # by stage and key: digests of arguments
     asked: set[str] = field(default_factory=set)
     unfit: dict[str, str] = field(default_factory=dict)                        # by key: why it cannot be recorded
+    skipped: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)     # by key: what it was in when it was not looked at
     draws: set[str] = field(default_factory=set)                               # keys that are given a generator
     first: bool = True                                                         # the reference as it is answers
     chosen: set[str] | None = None
@@ -53,7 +54,7 @@ class Recorder:
     stack: list[str] = field(default_factory=list)
     _places: dict[str, int] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
-    _times: dict[tuple[str, str], int] = field(default_factory=dict)
+    _times: dict[tuple[str, str, bool], int] = field(default_factory=dict)
 
     def went(self, key: str, run: Callable, given: list, caller: str) -> object:
         """Carry `run` out, and note what belongs to it."""
@@ -73,12 +74,18 @@ class Recorder:
         return self._watched(key, run, given)
 
     def _too_often(self, key: str) -> bool:
-        """Whether a stage asks something so often that recording it is not worth its time; less often inside something else."""
-        if self.first:
-            self._times[self.stage, key] = times = self._times.get((self.stage, key), 0) + 1
-            if times > (INSIDE if self.stack else OUTSIDE):
-                self.unfit.setdefault(key, OFTEN)
-        return key in self.unfit
+        """Whether a stage asks something so often that looking at it is not worth the time. Inside something else that may not matter."""
+        inside = bool(self.stack)
+        if not self.first:
+            return inside and key in self.skipped
+        count = self.stage, key, inside
+        self._times[count] = self._times.get(count, 0) + 1
+        often = self._times[count] > (INSIDE if inside else OUTSIDE)
+        if often and inside:
+            self.skipped.setdefault(key, set()).add(tuple(self.stack))
+        elif often:
+            self.unfit.setdefault(key, OFTEN)
+        return often
 
     def _watched(self, key: str, run: Callable, given: list) -> object:
         try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT
 from autograder.classroom.places import Module
+from autograder.classroom.recorder import OFTEN
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 
@@ -89,8 +90,11 @@ class Run:
     def chosen(self, watching) -> set[str]:
         """What is fit to be recorded. A function that draws is, where it needs something else of the chapter's own."""
         state = watching.state
-        fit = state.asked - state.unfit.keys() - self.dropped.keys()
-        return fit - (state.draws - self.leaning(state.draws))
+        fit = state.asked - state.unfit.keys() - self.dropped.keys() - (state.draws - self.leaning(state.draws))
+        while alone := {key for key in fit & state.skipped.keys() if any(fit.isdisjoint(around) for around in state.skipped[key])}:
+            fit -= alone        # not looked at each time, and in nothing that is recorded
+            state.unfit |= dict.fromkeys(alone, OFTEN)
+        return fit
 
     def leaning(self, draws: set[str]) -> set[str]:
         """Functions that call functions or classes of a chapter's own which draw nothing."""

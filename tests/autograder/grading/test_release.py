@@ -14,6 +14,7 @@ from autograder.authoring.catalogue import ROOT, assignments, bare
 from autograder.authoring.implementations import namespace_of
 from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.classroom.recording import recorded
 from autograder.classroom.release import release
 from autograder.classroom.watching import rows_of
 from autograder.errors import CourseError
@@ -147,7 +148,7 @@ def test_the_same_sources_give_the_same_archive_and_the_command_says_what_is_in_
     first, second = tmp_path / "a.zip", tmp_path / "b.zip"
     assert main(["release", "1", "--out", str(first), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert f"{NAME}.ipynb" in said["files"] and said["compared"] > 50 and said["expressions"] > 10
+    assert f"{NAME}.ipynb" in said["files"] and said["compared"] > 20 and said["expressions"] > 10
     assert said["recorded"]["c01_static_embeddings.test_skipgram.true_loss"] >= 0 and not set(said["recorded"]) & set(said["kept"])
     assert main(["release", "01", "--out", str(second)]) == 0
     out = capsys.readouterr().out
@@ -193,6 +194,13 @@ def test_who_looks_for_answers_in_an_archive_finds_those_of_checks_that_have_the
     found = still_answering("03", tmp_path / f"word2serve-{one.name}", reference=False)
     here = "autograder.chapters.c03_context_before_attention"
     assert found[f"{here}.test_next_word.smoothed"]["03.kneser_ney"] > 5 and found[f"{here}.test_reading.true_step"]["03.lstm_step"] > 4
+
+
+@pytest.mark.long
+def test_what_is_recorded_is_the_same_when_it_is_recorded_again():
+    one = load_assignment("04")
+    first, second = recorded.__wrapped__(one), recorded.__wrapped__(one)
+    assert first == second and len(first.recorded) > 5
 
 
 @pytest.mark.parametrize("number", ["01", *(pytest.param(one.number, marks=pytest.mark.long) for one in assignments() if one.number != "01")])
