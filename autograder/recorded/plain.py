@@ -110,6 +110,8 @@ def decoded(tree: object, arrays: Arrays) -> object:
         return arrays.get(*rest)
     if tag == "n":
         return np.dtype(rest[0]).type(rest[1])
+    if tag in CONTAINERS and list not in set(map(type, rest)):
+        return CONTAINERS[tag](rest)
     if tag in CONTAINERS:
         return CONTAINERS[tag](decoded(one, arrays) for one in rest)
     if tag in "dc":
