@@ -38,8 +38,8 @@ class Place:
 
 @dataclass
 class Module:
-    """One module as text, with its places. candidates: functions that can lose their body, by
-    name. classes: their names."""
+    """One module as text, with its places. candidates: functions and methods that can lose their
+    body, by name. classes: their names."""
     name: str
     text: str
     tree: ast.Module = field(init=False)
@@ -66,6 +66,8 @@ class Module:
                 self.classes.append(node.name)
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef):
+                        if not inner.decorator_list and not inner.name.startswith("__") and STUDENT not in _parameters(inner):
+                            self.candidates[f"{node.name}.{inner.name}"] = inner
                         self._function(inner, f"{node.name}.{inner.name}", set(), set())
 
     def key(self, name: str) -> str:
@@ -121,7 +123,7 @@ class Module:
             inserts.append((one.first, 1, -size, f"recorded.at({one.key!r}, lambda: ("))
             inserts.append((one.last, 0, size, f"), {''.join(f'{name}, ' for name in one.names)})"))
         inserts += [(self._starts[node.lineno - 1], 2, 0, "@recorded.stage\n") for node in self.stages]
-        inserts += [(self._starts[min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1], 2, 0, "@recorded.function\n")
+        inserts += [(self._starts[min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1], 2, 0, f"{' ' * node.col_offset}@recorded.function\n")
                     for node in self.candidates.values()]
         return self._edited([(place, place, text) for place, _, _, text in sorted(inserts)], f"from {recorder.rpartition('.')[0]} import {recorder.rpartition('.')[2]} as recorded")
 
@@ -131,7 +133,7 @@ class Module:
         left = [node for name, node in self.candidates.items() if self.key(name) in gone]
         for node in left:
             begin = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            edits.append((self._starts[begin - 1], self._starts[node.lineno - 1], "@recorded.function\n"))
+            edits.append((self._starts[begin - 1], self._starts[node.lineno - 1], f"{' ' * node.col_offset}@recorded.function\n"))
             edits.append(self._body(node))
         edits += [(self._starts[node.lineno - 1],) * 2 + ("@recorded.stage\n",) for node in self.stages]
         spans = [self._at(node) for node in left]

@@ -41,6 +41,7 @@ class Recorder:
     asked: set[str] = field(default_factory=set)
     unfit: dict[str, str] = field(default_factory=dict)                        # by key: why it cannot be recorded
     skipped: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)     # by key: what it was in when it was not looked at
+    tracked: set[str] = field(default_factory=set)                             # keys that give a tensor which asks for a gradient
     draws: set[str] = field(default_factory=set)                               # keys that are given a generator
     first: bool = True                                                         # the reference as it is answers
     chosen: set[str] | None = None
@@ -90,6 +91,7 @@ class Recorder:
     def _watched(self, key: str, run: Callable, given: list) -> object:
         try:
             before = digest(given)
+            rest = before if _held(key, given) is None else digest(given[1:])
         except Opaque as what:
             self.unfit.setdefault(key, f"it is given {what}")
             return run()
@@ -109,9 +111,10 @@ class Recorder:
             raise
         finally:
             self.stack.pop()
-        if key not in self.draws and digest(given) != before:
+        if key not in self.draws and (digest(given) if _held(key, given) is None else digest(given[1:])) != rest:
             self.unfit.setdefault(key, CHANGES)
-        if not _memory(given).isdisjoint(_memory([value])):
+        own = given if _held(key, given) is None else [*given[1:], fields_of(given[0])]
+        if not _memory(own).isdisjoint(_memory([value])):
             self.unfit.setdefault(key, SHARES)
         if self.first and not self.stage:
             self.at_import.append((key, tuple(self.stack), sketch([tuple(given), {}]), value))
@@ -123,24 +126,27 @@ class Recorder:
             return run()
         seen = sketch([tuple(given), {}])
         generator = next((one for one in given if type(one) is torch.Generator), None)
-        before = generator.get_state() if generator is not None else None
+        before, held = generator.get_state() if generator is not None else None, _held(key, given)
         self.stack.append(key)
         try:
             value = run()
         finally:
             self.stack.pop()
         after = generator.get_state() if generator is not None else None
-        self.write(self.stage, key, seen, value, None if after is None or torch.equal(before, after) else after)
+        self.write(self.stage, key, seen, value, None if after is None or torch.equal(before, after) else after,
+                   None if held == _held(key, given) else fields_of(given[0]))
         return value
 
-    def write(self, stage: str, key: str, seen: list, value: object, state: torch.Tensor | None) -> None:
-        """Write one call down."""
+    def write(self, stage: str, key: str, seen: list, value: object, state: torch.Tensor | None, fields: dict | None = None) -> None:
+        """Write one call down. fields: what the object of a method holds afterwards, where that has changed."""
         try:
-            row = [seen, self._number(value), None if state is None else self._number(state)]
+            row = [seen, self._number(value), None if state is None else self._number(state), *([] if fields is None else [self._number(fields)])]
         except NotPlain as what:
             self.unfit.setdefault(key, f"it gives {what}")
             return
         self._sizes[key] = size = self._sizes.get(key, 0) + len(repr(self.values[row[1]]))
+        if '["G", ' in repr(self.values[row[1]]).replace("'", '"'):
+            self.tracked.add(key)
         if size > LARGEST:
             self.unfit.setdefault(key, LARGE)
         self.calls.setdefault(stage, {}).setdefault(key, []).append(row)
@@ -190,6 +196,13 @@ def function(one: Callable) -> Callable:
 def at(key: str, run: Callable, *names: object) -> object:
     """A place in a function: works out what stands there."""
     return state.went(key, run, list(names), CHAPTERS)
+
+
+def _held(key: str, given: list) -> bytes | None:
+    """What the object of a method of a chapter's own holds; None for a function."""
+    method = given and any(key.endswith(f".{base.__name__}.{key.rpartition('.')[2]}") for base in type(given[0]).__mro__)
+    fields = fields_of(given[0]) if method else None
+    return None if fields is None else digest(fields)
 
 
 def _memory(values: list) -> set[int]:

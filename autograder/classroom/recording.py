@@ -115,7 +115,7 @@ class Run:
             for module in self.modules.values():
                 left = ast.parse(module.stripped(gone))
                 mentioned |= {one.id for one in ast.walk(left) if isinstance(one, ast.Name)} | {one.attr for one in ast.walk(left) if isinstance(one, ast.Attribute)}
-            more = {module.key(name) for module in self.modules.values() for name in module.candidates if name not in mentioned} - gone
+            more = {module.key(name) for module in self.modules.values() for name in module.candidates if name.rpartition(".")[2] not in mentioned} - gone
             if not more:
                 return gone
             gone |= more
@@ -132,7 +132,8 @@ class Run:
         found = json.loads(ran.stdout.splitlines()[-1])
         missed = {key: "it is asked otherwise for some answers" for key in found["missed"]}
         for stage in found["differ"] if not missed else ():
-            missed |= {key: "its recorded results do not serve" for key in watching.state.calls.get(stage, {})}
+            asked = watching.state.calls.get(stage, {}).keys()
+            missed |= {key: "its recorded results do not serve" for key in asked & watching.state.tracked or asked}
         if found["differ"] and not missed:
             raise CourseError(f"the archive's checks give other results, and nothing recorded is why: {found['differ']}")
         return missed

@@ -28,7 +28,8 @@ class NotRecorded(Exception):
 
 
 class _Book:
-    """What was recorded: by stage and function the calls in order, each [sketch, result, state of the generator or None]."""
+    """What was recorded: by stage and function the calls in order, each [sketch, result, state of the generator or None], and
+    of a method that changed its object what that holds afterwards."""
 
     def __init__(self):
         tree = json.loads((FOLDER / CALLS).read_text(encoding="utf-8"))
@@ -87,11 +88,13 @@ def _given(key: str, args: tuple, kwargs: dict, above: int = 2) -> object:
         raise NotRecorded(f"{key} was given {what}: {HERE}") from None
     for number in range(len(rows)):
         place = (first + number) % len(rows)
-        kept, value, state = rows[place]
+        kept, value, state, *fields = rows[place]
         if alike(kept, seen):
             _places[key] = place + 1
             if state is not None:
                 _generator(args, kwargs).set_state(decoded(book.values[state], book.arrays))
+            if fields:
+                vars(args[0]).update(decoded(book.values[fields[0]], book.arrays))
             return decoded(book.values[value], book.arrays)
     raise NotRecorded(f"{key} was asked what it was not asked before: {HERE}")
 

@@ -1,8 +1,8 @@
 """Values as plain data: a JSON tree whose numbers in tensors and arrays stand in one flat array for each dtype.
 
 What passes is what checks compare with and hand over: numbers, texts, containers of them, tensors, arrays, dtypes, fractions,
-plain objects of a chapter's own classes, and a chapter's own functions by name. Everything else raises NotPlain. Nothing
-that is read back is carried out but the making of such an object.
+plain objects of a chapter's own classes, and a chapter's own functions by name. Everything else raises NotPlain. A tensor that
+asks for a gradient comes back as one that does, without what it was made of. Nothing that is read back is carried out but the making of such an object.
 """
 import dataclasses
 import importlib
@@ -65,10 +65,10 @@ def encoded(value: object, arrays: Arrays) -> object:
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is torch.Tensor:
-        if value.requires_grad or value.is_sparse or value.device.type != "cpu" or value.nbytes > MOST_BYTES:
-            raise NotPlain("a tensor that is large or asks for a gradient")
-        bits = value.contiguous().view(AS_BITS[value.dtype]) if value.dtype in AS_BITS else value
-        return ["T", _name(value.dtype), *arrays.put(np.ascontiguousarray(bits.numpy()).reshape(value.shape))]
+        if value.is_sparse or value.device.type != "cpu" or value.nbytes > MOST_BYTES:
+            raise NotPlain("a large tensor")
+        bits = value.detach().contiguous().view(AS_BITS[value.dtype]) if value.dtype in AS_BITS else value.detach()
+        return ["G" if value.requires_grad else "T", _name(value.dtype), *arrays.put(np.ascontiguousarray(bits.numpy()).reshape(value.shape))]
     if kind is np.ndarray and value.dtype.kind in "biuf" and value.nbytes <= MOST_BYTES:
         return ["A", *arrays.put(np.ascontiguousarray(value).reshape(value.shape))]
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
@@ -103,9 +103,9 @@ def decoded(tree: object, arrays: Arrays) -> object:
     if type(tree) is not list:
         return tree
     tag, *rest = tree
-    if tag == "T":
+    if tag in "TG":
         tensor, dtype = torch.from_numpy(arrays.get(*rest[1:])), getattr(torch, rest[0])
-        return tensor.view(dtype) if dtype in AS_BITS else tensor
+        return (tensor.view(dtype) if dtype in AS_BITS else tensor).requires_grad_(tag == "G")
     if tag == "A":
         return arrays.get(*rest)
     if tag == "n":
@@ -133,7 +133,7 @@ def fields_of(value: object) -> dict[str, object] | None:
         return None
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return value._asdict()
-    if dataclasses.is_dataclass(value) or kind.__bases__ == (object,) and hasattr(value, "__dict__"):
+    if dataclasses.is_dataclass(value) or all(base.__module__.startswith(CHAPTERS) for base in kind.__mro__[:-1]) and hasattr(value, "__dict__"):
         return dict(vars(value))
     return None
 

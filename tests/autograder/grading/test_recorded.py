@@ -35,8 +35,15 @@ def test_a_plain_value_comes_back_as_it_was_and_as_another_object(value, tmp_pat
         assert first == value
 
 
+def test_a_tensor_that_asks_for_a_gradient_comes_back_as_one():
+    arrays = Arrays()
+    tree = encoded((torch.ones(2, requires_grad=True) * 3, torch.ones(2)), arrays)
+    first, second = decoded(tree, Arrays(arrays.joined()))
+    assert first.requires_grad and first.tolist() == [3, 3] and not second.requires_grad
+
+
 def test_what_is_no_plain_data_is_refused():
-    for value in (object(), lambda: 1, (one for one in ()), torch.ones(2, requires_grad=True), torch.nn.Linear(1, 1), torch.zeros(2**20)):
+    for value in (object(), lambda: 1, (one for one in ()), torch.nn.Linear(1, 1), torch.zeros(2**20)):
         with pytest.raises(NotPlain):
             encoded([value], Arrays())
 
@@ -146,6 +153,22 @@ def test_what_is_inside_something_recorded_is_written_down_once(state):
     state.begin({"inner"})
     asked("outer", lambda: asked("inner", lambda: 3, 1) + 1, 1)
     assert list(state.calls["s"]) == ["inner"]
+
+
+def test_a_method_may_change_its_object_and_what_that_holds_then_is_written_down(state):
+    counter = type("Counter", (), {"__module__": "autograder.chapters.c99_x.test_x"})()
+    counter.number = 1
+
+    def count(by):
+        counter.number += by
+        return counter.number
+    for chosen in (None, {"c99_x.test_x.Counter.count"}):
+        if chosen:
+            state.begin(chosen)
+        asked("c99_x.test_x.Counter.count", lambda: count(2), counter, 2)
+    assert not state.unfit
+    (_, value, _, fields), = state.calls["s"]["c99_x.test_x.Counter.count"]
+    assert decoded(state.values[value], Arrays()) == 5 and decoded(state.values[fields], Arrays()) == {"number": 5}
 
 
 def test_a_generator_is_left_as_it_was_left(state):
