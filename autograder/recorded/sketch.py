@@ -17,7 +17,7 @@ from autograder.recorded.plain import fields_of
 MOST_NUMBERS, DEPTH = 24, 8
 EXACT = {bool, int, str, bytes, type(None)}       # repr() says all of them
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
-MOST = 1 << 20              # numbers of a tensor that is looked at
+MOST = 1 << 23              # numbers of a tensor that is looked at
 
 
 class Opaque(Exception):
