@@ -16,6 +16,7 @@ from types import CellType
 import numpy as np
 import torch
 
+from autograder.checks.student import Student
 from autograder.recorded import key_of
 from autograder.recorded.plain import CHAPTERS, Arrays, NotPlain, encoded, fields_of
 from autograder.recorded.sketch import MOST, Opaque, inside, sketch
@@ -23,6 +24,7 @@ from autograder.recorded.sketch import MOST, Opaque, inside, sketch
 DEPENDS = "it is asked about what a student answers"
 CALLED = "a student's code calls it, with arguments of its own"
 CHANGES = "it changes what it is given"
+ASKS = "it is given the student"
 SHARES = "it hands back a part of what it is given"
 OFTEN = "it is asked thousands of times"
 LARGE = "its results are large"
@@ -231,6 +233,8 @@ def _feed(value: object, found: object, depth: int) -> None:
     kind = type(value)
     if depth == 0:
         raise Opaque("lists in lists in lists")
+    if isinstance(value, Student):
+        raise Opaque("the student")
     found.update(f"|{kind.__name__}".encode())
     if kind is torch.Tensor and value.numel() > MOST:
         raise Opaque("a tensor of millions")

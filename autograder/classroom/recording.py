@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT
 from autograder.classroom.places import Module
-from autograder.classroom.recorder import OFTEN
+from autograder.classroom.recorder import ASKS, OFTEN
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 
@@ -32,7 +32,7 @@ class Recording:
     """What an archive has in the place of the chapter's modules, and the report.
 
     texts: the modules and what was recorded, by path. recorded: functions without a body, with the number of their results.
-    kept: functions and classes that stay, with the reason, but for those that draw what is asked. expressions: so many were
+    kept: functions and classes that stay, with the reason, but for those that draw what is asked or ask it. expressions: so many were
     recorded within functions that stay. compared: so many answers got the same from the archive's checks.
     """
 
@@ -144,7 +144,8 @@ class Run:
         gone = chosen | self.unasked(watching)
         functions = {module.key(name) for module in self.modules.values() for name in module.candidates}
         calls = {key: sum(len(stage.get(key, ())) for stage in state.calls.values()) for key in sorted(gone)}
-        kept = {key: self.dropped.get(key) or state.unfit.get(key, UNREACHED) for key in sorted(functions - gone) if key not in state.draws}
+        kept = {key: self.dropped.get(key) or state.unfit.get(key, UNREACHED) for key in sorted(functions - gone)
+                if key not in state.draws and state.unfit.get(key) != ASKS}
         kept |= {module.key(name): OBJECTS for module in self.modules.values() for name in module.classes
                  if any(one.within.startswith(f"{name}.") and one.key not in gone for one in module.places)}
         return Recording(texts, {key: calls[key] for key in calls if key in functions}, kept, sum(key not in functions and calls[key] > 0 for key in calls), compared)

@@ -98,7 +98,7 @@ def test_a_regrade_that_writes_nothing_makes_no_folder_and_refuses_a_path_all_th
 def test_a_release_is_not_written_below_a_folder_that_is_missing(tmp_path, capsys):
     assert main(["release", "01", "--out", str(tmp_path / "no" / "deep" / "01.zip")]) == 2
     assert f"there is no folder {tmp_path / 'no'}" in capsys.readouterr().err and names(tmp_path) == []
-    assert main(["release", "01", "--out", str(tmp_path / "out" / "01.zip")]) == 0
+    assert main(["release", "01", "--with-reference", "--out", str(tmp_path / "out" / "01.zip")]) == 0
     assert f"made       {tmp_path / 'out'}: a new folder" in capsys.readouterr().err and names(tmp_path) == ["out", "out/01.zip"]
 
 

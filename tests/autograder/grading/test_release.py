@@ -16,7 +16,7 @@ from autograder.authoring.proven import EVERY
 from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.classroom.recorder import CALLED
-from autograder.classroom.recording import OBJECTS, recorded
+from autograder.classroom.recording import recorded
 from autograder.classroom.release import release
 from autograder.classroom.watching import others, rows_of
 from autograder.errors import CourseError
@@ -210,10 +210,8 @@ def test_what_is_recorded_is_the_same_when_it_is_recorded_again():
 
 
 # Implementations that a student's own test has to accept: it calls them with numbers of its own, so nothing can be recorded.
-# And a queue whose objects are kept beside a student's own.
 ANSWERS_STILL = {"01": [f"c01_static_embeddings.keep_candidates.{name}" for name in ("exponential", "no_limit", "released_program", "root", "shares")],
-                 "13": [f"c13_flashattention.flash_candidates.{name}" for name in ("blind_is_nan", "keys_outside", "making", "turned")],
-                 "15": ["c15_serving_engine.scheduling.Mirror"]}
+                 "13": [f"c13_flashattention.flash_candidates.{name}" for name in ("blind_is_nan", "keys_outside", "making", "turned")]}
 
 
 @pytest.mark.parametrize("number", ["01", *(pytest.param(one.number, marks=pytest.mark.long) for one in assignments() if one.number != "01")])
@@ -222,7 +220,7 @@ def test_nothing_left_in_the_checks_of_an_archive_answers_an_exercise_but_what_i
     made = release(one, tmp_path / "students.zip")
     found = still_answering(number, unpacked(one, tmp_path))
     assert sorted(found) == [f"autograder.chapters.{name}" for name in ANSWERS_STILL.get(number, ())]
-    assert all(made.kept[name] in (CALLED, OBJECTS, "it gives a value of type function") for name in ANSWERS_STILL.get(number, ()))
+    assert all(made.kept[name] in (CALLED, "it gives a value of type function") for name in ANSWERS_STILL.get(number, ()))
 
 
 @pytest.mark.long
