@@ -2,7 +2,7 @@
 
 The checks run in a process of their own, on modules in which every function and every expression that may be recorded
 reports (`places`, `recorder`): first with the reference, then with answers bent from the reference's, where no question
-fails, then with every other right answer and every known mistake. What was fit to be recorded is then written down with the
+fails, then with a sample of the other right answers and known mistakes, or all. What was fit to be recorded is then written down with the
 reference once more. The archive is laid out, and everybody answers again, by its files alone (`replaying`): what was not
 recorded there keeps its body, and so on until all results are the same.
 """

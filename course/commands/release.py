@@ -13,9 +13,10 @@ exercises withhold stands there without its body: the cells after the exercises 
 
 The visible checks compare with right values. What works these out stands in the archive without its body, or is cut out of its
 line, and gives what it gave when the archive was made: with visible seeds a check always asks the same. To find out what can be
-recorded, and that it suffices, the reference, all other right answers and all known mistakes are checked with the repository and
-once more with the archive; that takes a minute or more, and nothing is written unless all get the same. What has to stay, because
-a student's code calls it or because it is asked about a student's answer, is named under "kept", with the reason.
+recorded, and that it suffices, the reference and one in five of the other right answers and known mistakes are checked with the
+repository and once more with the archive (all of them where WORD2SERVE_EVERY_CASE is set, as in the long tests). That takes a
+minute or two, and nothing is written unless all get the same. What has to stay, because a student's code calls it or because it
+is asked about a student's answer, is named under "kept", with the reason.
 
 --exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the course root's
 nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and where to."""
     parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: release/NAME.zip here)")
-    parser.add_argument("--with-reference", action="store_true", help="leave the reference as it is, answers included")
+    parser.add_argument("--with-reference", action="store_true", help="leave the reference and the checks as they are, answers included")
     parser.add_argument("--exchange", action="store_true", help="release the notebook through nbgrader's exchange, too")
     parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR",
                         help="nbgrader's course root, for --exchange (default: class)")
