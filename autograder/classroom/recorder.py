@@ -24,6 +24,7 @@ from autograder.recorded.sketch import MOST, Opaque, inside, sketch
 DEPENDS = "it is asked about what a student answers"
 CALLED = "a student's code calls it, with arguments of its own"
 CHANGES = "it changes what it is given"
+GRADIENT = "gradients are taken through what it gives"
 ASKS = "it is given the student"
 SHARES = "it hands back a part of what it is given"
 OFTEN = "it is asked thousands of times"
@@ -44,6 +45,7 @@ class Recorder:
     unfit: dict[str, str] = field(default_factory=dict)                        # by key: why it cannot be recorded
     skipped: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)     # by key: what it was in when it was not looked at
     tracked: set[str] = field(default_factory=set)                             # keys that give a tensor which asks for a gradient
+    gradients: bool = True                                                     # whether such tensors may be written down
     draws: set[str] = field(default_factory=set)                               # keys that are given a generator
     first: bool = True                                                         # the reference as it is answers
     chosen: set[str] | None = None
@@ -149,6 +151,8 @@ class Recorder:
         self._sizes[key] = size = self._sizes.get(key, 0) + len(repr(self.values[row[1]]))
         if '["G", ' in repr(self.values[row[1]]).replace("'", '"'):
             self.tracked.add(key)
+            if not self.gradients:
+                self.unfit.setdefault(key, GRADIENT)
         if size > LARGEST:
             self.unfit.setdefault(key, LARGE)
         self.calls.setdefault(stage, {}).setdefault(key, []).append(row)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT
 from autograder.classroom.places import Module
-from autograder.classroom.recorder import ASKS, OFTEN
+from autograder.classroom.recorder import ASKS, GRADIENT, OFTEN
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 
@@ -133,7 +133,9 @@ class Run:
         missed = {key: "it is asked otherwise for some answers" for key in found["missed"]}
         for stage in found["differ"] if not missed else ():
             asked = watching.state.calls.get(stage, {}).keys()
-            missed |= {key: "its recorded results do not serve" for key in asked & watching.state.tracked or asked}
+            through = asked & watching.state.tracked
+            watching.state.gradients = watching.state.gradients and not through
+            missed |= dict.fromkeys(through, GRADIENT) or dict.fromkeys(asked, "its recorded results do not serve")
         if found["differ"] and not missed:
             raise CourseError(f"the archive's checks give other results, and nothing recorded is why: {found['differ']}")
         return missed
