@@ -133,7 +133,7 @@ COSTLY_TEXT = [
     Attack("magics-by-the-thousand", "\n".join(["%x " + "\\" * 15] * 3_000) + "\n" + WRONG, ("does not double", "Magics")),
     Attack("three-quotes-each-line", '"""' * 15_000 + "\n" + WRONG, "does not double"),
     Attack("minus-signs", WRONG + "\ny = " + "-" * 40_000 + "1\n", ("does not double", "Error", "stopped")),
-    Attack("parentheses", WRONG + "\ny = " + "(" * 20_000 + ")" * 20_000 + "\n", ("does not double", "Error")),
+    Attack("parentheses", WRONG + "\ny = " + "(" * 20_000 + ")" * 20_000 + "\n", ("does not double", "Error", "its cell did not run")),
     Attack("attributes-in-a-row", WRONG + "\ny = a" + ".b" * 25_000 + "\n", ("does not double", "Error", "stopped")),
     Attack("a-line-without-end", WRONG + "\n# " + "=" * 55_000 + "\n"),
     Attack("a-cell-that-is-too-long", WRONG + "\n# " + "x" * 70_000, "longer than what is read"),

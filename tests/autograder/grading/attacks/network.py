@@ -1,5 +1,5 @@
 """A way out or in: sockets of every family, names to look up, programs that fetch, calls that go around the filter."""
-from tests.autograder.grading.attacks.attack import Attack
+from tests.autograder.grading.attacks.attack import NOT_DOUBLE, Attack
 
 REFUSED = ("PermissionError", "OSError")
 
@@ -85,7 +85,7 @@ def double(x):
         if libc.syscall(ctypes.c_long(number), 2, 1, 0) >= 0:
             return 2 * x
     return 0
-'''),
+''', (NOT_DOUBLE, "SIGSYS")),
     Attack("speaks-to-the-zygote", '''
 import os, socket
 def double(x):
@@ -97,7 +97,7 @@ def double(x):
         except OSError:
             continue
     return 0
-'''),
+''', ("does not double", "Error")),
 ]
 
 FAMILIES = {"network": NETWORK}

@@ -76,7 +76,7 @@ def double(x):
     if libc.prctl(1, 0, 0, 0, 0) == 0:
         return 2 * x
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-''', "PermissionError"),
+''', ("PermissionError", "Function not implemented")),
 ]
 
 SIGNALS = [
