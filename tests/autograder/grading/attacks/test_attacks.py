@@ -16,14 +16,15 @@ from autograder.classroom.whole_class import grade_class
 from autograder.grading.names import safe_name
 from autograder.grading.verdict import Verdict, load_verdict
 from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bait import Bait
+from autograder.sandbox.bait import REPOSITORY, Bait
 from tests.autograder.grading.attacks.attack import Attack
 from tests.autograder.grading.attacks.conftest import NAME, Snapshot, end_those_that_were_left, gradebook_of, snapshot
 from tests.autograder.grading.attacks.documents import SPECIAL
-from tests.autograder.grading.attacks.recorded import row
+from tests.autograder.grading.attacks.recorded import PAGE, page, row
 from tests.autograder.grading.attacks.table import ATTACKS, CONTROLS, a_few_of_each
 
 pytestmark = [pytest.mark.sandbox]
+RECORD = REPOSITORY / "bench" / "results" / "attacks.json"
 HONEST = ["honest-1", "honest-2"]                   # graded before the attackers come
 INNOCENT = ["g-innocent", "p-innocent", "zz-innocent"]       # graded among them
 
@@ -155,6 +156,14 @@ def test_no_page_holds_markup_of_an_attacker(attacked_class):
     for path in [*(attacked_class.root / "feedback").rglob("*.html"), *attacked_class.report.glob("*.html")]:
         page = path.read_text(encoding="utf-8")
         assert not [mark for mark in ("<script>document.title", "<script>owned", "<img src=x", "javascript:alert", "<iframe") if mark in page], path
+
+
+def test_the_page_for_instructors_is_what_the_record_gives_and_names_every_attack():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8") == page(record)
+    assert [(one["family"], one["attack"]) for one in record["attacks"]] == [(one.family, one.name) for one in ATTACKS]
+    assert record["touched"] == [] and {one["attack"]: one["after"] for one in record["attacks"] if one["after"] > one["before"]} == {}
+    assert record["tests_exit_code"] == 0
 
 
 @pytest.fixture(scope="module")
