@@ -39,7 +39,7 @@
 # **What is graded.** The same checks run again with other sizes and other numbers.
 # So write what the statement says, not what makes one example pass.
 # The smallest sizes are always among them: one block, one token, none at all.
-# In grading a kernel is also compiled for a GPU, which needs none. The interpreter forgives some things that a compiler does not: the card says which.
+# A kernel is also compiled for a GPU, which needs none and takes some seconds. The interpreter forgives some things that a compiler does not: the card says which.
 #
 # **On a Mac, or on Windows**: Triton has wheels for Linux only. Exercises 1 to 5 and 9 need none. For 6 to 8 use Linux: a server, WSL, a container, or a free notebook on the web; what is handed in is graded on Linux in any case. The first cell says whether Triton is here.
 #
@@ -604,6 +604,7 @@ if kept is not None:
 # - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
 # - Programs run in any order. None may wait for what another one writes.
 # - The numbers are computed and moved in kernels. What these read and write is counted and looked at.
+# - A call starts one kernel, once, and each program does the part that is its own. A grid in which one program does the work of all is none.
 # - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)` and a variable that changes its shape; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
 # - One call takes seconds at most, at sizes that the statement names: the interpreter takes about a millisecond for each load.
 #

@@ -21,24 +21,26 @@ import torch
 from torch import Tensor
 
 from autograder.checks.beside_kernels import Beside
+from autograder.checks.compiled import COMPILE, Launch, Pointer, compiled, compiled_elsewhere, look
 from autograder.checks.failed import Failed
 
-HOPPER = ("cuda", 90, 32)
 POINTERS = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64",
             torch.bool: "*i1", torch.int8: "*i8", torch.uint8: "*u8", torch.int16: "*i16", torch.int32: "*i32",
             torch.int64: "*i64"}
 VARIABLE = "TRITON_INTERPRET"
 MAX_ELEMENTS = 1 << 22       # of all tensors of a launch: the interpreter takes a millisecond a load
-MAX_MESSAGE = 1500
 
 
 def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[tuple[Tensor, Tensor]],
               seed: int) -> tuple[object, dict[str, int]]:
     """Call `function`, whose kernels run under the harness; what it returned, and the counts.
 
-    buffers: pairs of a guarded view among the arguments and the memory that it is a view of.
+    buffers: pairs of a guarded view among the arguments and the memory that it is a view of. seed: COMPILE has the kernels
+    compiled by a fresh process, for a notebook's, which cannot.
     """
     _ready()
+    if seed == COMPILE:
+        return _compile_elsewhere(function, args, kwargs), {}
     harness = Harness(buffers, seed)
     with Switch(), harness, harness.beside:
         try:
@@ -54,8 +56,9 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
         raise Failed("unreadable", "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.")
     if harness.beside.computed:
         raise Failed("unreadable", f"torch computes beside your kernels (`{harness.beside.computed}`). The numbers are computed in kernels.")
-    return value, {"programs": harness.programs, "read": harness.read, "written": harness.written,
-                   "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "copied": harness.beside.copied}
+    counted = {"launches": harness.launches, "programs": harness.programs, "read": harness.read, "written": harness.written, "most": harness.most,
+               "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "copied": harness.beside.copied}
+    return value, counted | {f"read {place}": harness.read_of(view) for place, one in enumerate(args) for view, _ in buffers if one is view}
 
 
 class Switch:
@@ -100,13 +103,15 @@ class Switch:
 
 
 class Harness:
-    """Wraps the interpreter inside a `with` block. Counts: programs, loads, stores, bytes read and written, and
-    operations of `tl.dot`; `beside` watches torch. `complaint` is the sentence about the first stray, or ""."""
+    """Wraps the interpreter inside a `with` block. Counts: launches, programs, loads, stores, bytes read and written, the most
+    that one program wrote, and operations of `tl.dot`; `beside` watches torch. `complaint` is the sentence about the first
+    stray, or "". A grid may be as large as asked while one of its programs does the work of all: so the most is counted."""
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
-        self.programs = self.read = self.written = self.loads = self.stores = self.operations = 0
+        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self._own = 0
         self.complaint, self.beside = "", Beside()
         self._guarded = {memory.untyped_storage().data_ptr(): view for view, memory in buffers}
+        self._reads = dict.fromkeys(self._guarded, 0)
         self._order, self._random = {}, random.Random(seed)
         self._names: list[tuple[str, np.ndarray]] = []
 
@@ -130,17 +135,27 @@ class Harness:
     def _wrapped(ours: Callable, original: Callable) -> Callable:
         return lambda builder, *args, **kwargs: ours(lambda *a, **k: original(builder, *a, **k), *args, **kwargs)
 
+    def read_of(self, view: Tensor) -> int:
+        """Bytes that were read through a guarded view."""
+        return self._reads[view.untyped_storage().data_ptr()]
+
     def _load(self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any) -> Any:
-        self._inside("tl.load reads", pointers, mask)
+        addresses = self._inside("tl.load reads", pointers, mask)
         loaded = original(pointers, mask, *others, **named)
         self.loads += 1
-        self.read += int(mask.data.sum()) * loaded.data.itemsize
+        count = int(mask.data.sum()) * loaded.data.itemsize
+        self.read += count
+        for begin, view in self._guarded.items() if len(addresses) else ():
+            if begin <= addresses[0] < begin + view.untyped_storage().nbytes():
+                self._reads[begin] += count
         return loaded
 
     def _store(self, original: Callable, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any) -> Any:
         self._inside("tl.store writes", pointers, mask)
         self.stores += 1
-        self.written += int(mask.data.sum()) * value.data.itemsize
+        count = int(mask.data.sum()) * value.data.itemsize
+        self.written, self._own = self.written + count, self._own + count
+        self.most = max(self.most, self._own)
         return original(pointers, value, mask, *others, **named)
 
     def _atomic_rmw(self, original: Callable, kind: Any, pointers: Any, value: Any, mask: Any, *others: Any) -> Any:
@@ -162,13 +177,14 @@ class Harness:
         self._order = dict(zip(places, shuffled))
 
     def _set_place(self, original: Callable, *place: int) -> None:
-        self.programs += 1
+        self.programs, self._own = self.programs + 1, 0
         original(*self._order[place])
 
     def _launch(self, original: Callable, *args: Any, **named: Any) -> Any:
         """A whole launch, without the profile that looks for withheld names: the interpreter makes a million calls of its
         own, which took nine times as long. Withheld operators of torch are still refused, and in grading the rest is not there.
         """
+        self.launches += 1
         looks = sys.getprofile()
         sys.setprofile(None)
         try:
@@ -198,14 +214,15 @@ class Harness:
             places += (torch.arange(size) * stride).reshape([-1 if d == dim else 1 for d in range(view.dim())])
         return np.sort(storage.data_ptr() + places.flatten().numpy() * view.element_size())
 
-    def _inside(self, what: str, pointers: Any, mask: Any) -> None:
+    def _inside(self, what: str, pointers: Any, mask: Any) -> np.ndarray:
+        """The addresses that the mask lets through. Raises IndexError for one outside the tensors of the launch."""
         # A mask made of a scalar and a vector comes as int8, which would choose places by their number.
         chosen = pointers.data if mask is None else pointers.data[np.broadcast_to(mask.data.astype(bool), pointers.data.shape)]
         addresses = chosen.astype(np.int64).reshape(-1)
         within = [np.isin(addresses, allowed) for _, allowed in self._names]
         known = np.logical_or.reduce(within) if within else np.zeros(addresses.shape, dtype=bool)
         if known.all():
-            return
+            return addresses
         # Past the end of one tensor another may begin, by chance: what is met there is as stray as what lies between them.
         own = next((one for one in within if known.any() and one[known.argmax()]), known)
         stray = addresses[~own]
@@ -228,52 +245,32 @@ def compile_for_hopper(function: Callable, args: tuple, kwargs: dict) -> list[di
     _ready()
     if interprets():
         raise Failed("missing", "A process that interprets kernels cannot compile them.")
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-    from triton.runtime.jit import JITFunction, KernelInterface
-    made: list[dict[str, object]] = []
+    from triton.runtime.jit import JITFunction
+    return [compiled(*one) for one in _launches(JITFunction, function, args, kwargs)]
 
-    def launch(kernel: Any, grid: object) -> Callable:
-        def compile_one(*positional: object, **named: object) -> None:
-            import triton
-            arguments = dict(zip([one.name for one in kernel.params], positional)) | named
-            signature, constants, aligned = {}, {}, {}
-            for place, parameter in enumerate(kernel.params):
-                value = arguments.pop(parameter.name, parameter.default)
-                if parameter.is_constexpr or (type(value) is int and value == 1):
-                    signature[parameter.name], constants[parameter.name] = "constexpr", value
-                    continue
-                signature[parameter.name] = _kind(parameter.name, value)
-                if isinstance(value, Tensor) or type(value) is int and value % 16 == 0:
-                    aligned[(place,)] = [["tt.divisibility", 16]]
-            options = {name: arguments[name] for name in ("num_warps", "num_stages") if name in arguments}
-            try:
-                done = triton.compile(ASTSource(kernel, signature, constants, aligned), target=GPUTarget(*HOPPER),
-                                      options=options)
-            except Exception as error:
-                said = str(error).strip()
-                raise Failed("unreadable", f"`{kernel.__name__}` runs in the interpreter, but does not compile for a GPU: "
-                                           f"{said[-MAX_MESSAGE:]}") from None
-            made.append({"kernel": kernel.__name__, "shared": int(done.metadata.shared), "warps": int(done.metadata.num_warps)})
-        return compile_one
 
-    JITFunction.__getitem__ = launch
+def _compile_elsewhere(function: Callable, args: tuple, kwargs: dict) -> None:
+    from triton.runtime.interpreter import InterpretedFunction
+    compiled_elsewhere(_launches(InterpretedFunction, function, args, kwargs))
+
+
+def _launches(kind: Any, function: Callable, args: tuple, kwargs: dict) -> list[Launch]:
+    """Call `function`, and note each kernel of this kind that it starts, and what with, in place of running it."""
+    from triton.runtime.jit import KernelInterface
+    look(function)
+    found: list[Launch] = []
+
+    def passed(value: object) -> object:
+        return Pointer(POINTERS[value.dtype]) if isinstance(value, Tensor) and value.dtype in POINTERS else value
+    kind.__getitem__ = lambda kernel, grid: lambda *positional, **named: found.append(
+        (kernel, tuple(map(passed, positional)), {name: passed(value) for name, value in named.items()}))
     try:
         function(*args, **kwargs)
     finally:
-        JITFunction.__getitem__ = KernelInterface.__getitem__
-    if not made:
+        kind.__getitem__ = KernelInterface.__getitem__
+    if not found:
         raise Failed("unreadable", "No kernel was launched, so there is nothing to compile.")
-    return made
-
-
-def _kind(name: str, value: object) -> str:
-    """What Triton calls the type of an argument."""
-    if isinstance(value, Tensor) and value.dtype in POINTERS:
-        return POINTERS[value.dtype]
-    if type(value) in (bool, int, float):
-        return {bool: "i1", float: "fp32"}.get(type(value)) or ("i32" if abs(value) < 2**31 else "i64")
-    raise Failed("unreadable", f"`{name}` is {type(value).__name__}; a kernel takes tensors and numbers.")
+    return found
 
 
 def interprets() -> bool:

@@ -70,6 +70,36 @@ def _(x, y, out, block):
     _start(x, y, out, block, once=False)
 
 
+@triton.jit
+def _first_adds_all(x, y, out, length, BLOCK: tl.constexpr):
+    """The first program adds all blocks."""
+    if tl.program_id(0) == 0:
+        for first in range(0, length, BLOCK):
+            places = first + tl.arange(0, BLOCK)
+            tl.store(out + places, tl.load(x + places, mask=places < length) + tl.load(y + places, mask=places < length), mask=places < length)
+
+
+@mistake(ADD, "first-adds-all", caught_by="once", loses=0.5, misconception="Your first program adds all blocks; the others have nothing to do.")
+def _(x, y, out, block):
+    _first_adds_all[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
+
+
+@triton.jit
+def _breaks(x, y, out, length, BLOCK: tl.constexpr):
+    """Right in the interpreter. The branch that no compiler takes is one of large blocks alone."""
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = places < length
+    for _ in range(0, 1):
+        if BLOCK > 256:
+            break
+    tl.store(out + places, tl.load(x + places, mask=inside) + tl.load(y + places, mask=inside), mask=inside)
+
+
+@mistake(ADD, "break", caught_by="compiles", loses=0.5, misconception="You leave a loop by `break`: no compiler takes that in a kernel.")
+def _(x, y, out, block):
+    _breaks[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
+
+
 @mistake(ADD, "out-is-new", caught_by="one block", loses=4, misconception="You write into a tensor of your own. The result belongs into `out`.")
 def _(x, y, out, block):
     _start(x, y, out.clone(), block)

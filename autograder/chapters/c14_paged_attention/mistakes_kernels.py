@@ -7,7 +7,7 @@ WRITE, SHARES, MERGE = "14.write_kv", "14.decode_shares", "14.merge_shares"
 
 @triton.jit
 def _write(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_head, kb, ks, kh, vb, vs, vh, HEADS: tl.constexpr, WIDTH: tl.constexpr, PADDING: tl.constexpr, MASK: tl.constexpr, BLOCK: tl.constexpr,
-           VALUES: tl.constexpr, AGAIN: tl.constexpr, ROW: tl.constexpr):
+           VALUES: tl.constexpr, AGAIN: tl.constexpr, ROW: tl.constexpr, SHORT: tl.constexpr):
     """Tokens into their slots, with one thing or another wrong."""
     token = tl.program_id(0)
     slot = tl.load(slots + token)
@@ -32,17 +32,19 @@ def _write(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_h
             value = key
         place = slot // s * kb + slot % s * ks
         other = slot // s * vb + slot % s * vs
+        if SHORT:
+            place, other = place.to(tl.int16), other.to(tl.int16)
         tl.store(k_cache + place + head * kh + number, key, mask=there)
         if VALUES != 2:
             tl.store(v_cache + other + head * vh + number, value, mask=there)
 
 
-def _put(k, v, k_cache, v_cache, slots, padding=0, mask=0, values=0, again=False, row=False, strides=None, size=None):
+def _put(k, v, k_cache, v_cache, slots, padding=0, mask=0, values=0, again=False, row=False, strides=None, size=None, short=False):
     """Start the kernel above."""
     T, K, D = k.shape
     own = dict(zip(("k_token", "k_head", "v_token", "v_head", "kb", "ks", "kh", "vb", "vs", "vh"), (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])))
     _write[(T,)](k, v, k_cache, v_cache, slots, k_cache.shape[1] if size is None else size, K, D, **own | (strides or {}), HEADS=triton.next_power_of_2(K), WIDTH=triton.next_power_of_2(D), PADDING=padding, MASK=mask,
-                 BLOCK=k_cache.shape[0] * k_cache.shape[1], VALUES=values, AGAIN=again, ROW=row)
+                 BLOCK=k_cache.shape[0] * k_cache.shape[1], VALUES=values, AGAIN=again, ROW=row, SHORT=short)
 
 
 def writes(name, caught_by, loses, misconception, **wrong):
@@ -67,6 +69,32 @@ writes("tokens-side-by-side", "strides", 1.5, "You take `k` and `v` for one piec
 writes("read-twice", "once", 0.5, "You read the keys twice.", again=True)
 
 
+@mistake(WRITE, "two-starts", caught_by="once", loses=0.5, misconception="You start a kernel twice.")
+def _(k, v, k_cache, v_cache, slots):
+    for _ in range(2):
+        _put(k, v, k_cache, v_cache, slots)
+
+
+@triton.jit
+def _first_writes_all(k, v, k_cache, v_cache, slots, s, D, k_token, k_head, v_token, v_head, kb, ks, kh, vb, vs, vh, WIDTH: tl.constexpr):
+    """The program of a token's first head writes all heads; the others have nothing to do."""
+    token, number = tl.program_id(0), tl.arange(0, WIDTH)
+    slot = tl.load(slots + token)
+    if (slot >= 0) & (tl.program_id(1) == 0):
+        for head in range(0, tl.num_programs(1)):
+            key, value = tl.load(k + token * k_token + head * k_head + number, mask=number < D), tl.load(v + token * v_token + head * v_head + number, mask=number < D)
+            tl.store(k_cache + slot // s * kb + slot % s * ks + head * kh + number, key, mask=number < D)
+            tl.store(v_cache + slot // s * vb + slot % s * vs + head * vh + number, value, mask=number < D)
+
+
+@mistake(WRITE, "first-head-writes-all", caught_by="once", loses=0.5, misconception="The program of a token's first head writes all of its heads.")
+def _(k, v, k_cache, v_cache, slots):
+    _first_writes_all[k.shape[:2]](k, v, k_cache, v_cache, slots, k_cache.shape[1], k.shape[2], *k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], WIDTH=triton.next_power_of_2(k.shape[2]))
+
+
+writes("short-places", "strides", 1, "You count places in 16 bits: a cache may have more.", short=True)
+
+
 @mistake(WRITE, "into-a-copy", caught_by="strides", loses=1, misconception="You write into a copy of the cache where it does not lie in one piece.")
 def _(k, v, k_cache, v_cache, slots):
     _put(k, v, k_cache.contiguous(), v_cache.contiguous(), slots)
@@ -74,7 +102,7 @@ def _(k, v, k_cache, v_cache, slots):
 
 @triton.jit
 def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale, kb, ks, kh, vb, vs, vh, D: tl.constexpr, TILE: tl.constexpr, TABLE: tl.constexpr, EACH: tl.constexpr, TAIL: tl.constexpr,
-            SHRINK: tl.constexpr, START: tl.constexpr, MODULO: tl.constexpr, DIVIDE: tl.constexpr, LSE: tl.constexpr, EMPTY: tl.constexpr, OWN: tl.constexpr, PEAK: tl.constexpr):
+            SHRINK: tl.constexpr, START: tl.constexpr, MODULO: tl.constexpr, DIVIDE: tl.constexpr, LSE: tl.constexpr, EMPTY: tl.constexpr, OWN: tl.constexpr, PEAK: tl.constexpr, LOOK: tl.constexpr):
     """A share of decoding, with one thing or another wrong."""
     row, head, number = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     heads, width = tl.num_programs(1), tl.arange(0, D)
@@ -110,7 +138,13 @@ def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale
         if TABLE == 1:
             block = token // s
         offset = token % s
-        keys = tl.load(k_cache + (block * kb + offset * ks + kv * kh)[:, None] + width[None, :], mask=inside[:, None], other=0.0)
+        place, seen = block * kb + offset * ks + kv * kh, inside
+        if LOOK == 1:
+            place = place.to(tl.int16).to(tl.int32)
+        if LOOK == 2:
+            seen = token < tl.minimum(stop + 1, length)
+            place = tl.load(tables + row * M + entry, mask=seen, other=0) * kb + offset * ks + kv * kh
+        keys = tl.load(k_cache + place[:, None] + width[None, :], mask=seen[:, None], other=0.0)
         values = tl.load(v_cache + (block * vb + offset * vs + kv * vh)[:, None] + width[None, :], mask=inside[:, None], other=0.0)
         scores = tl.sum(keys * query[None, :], 1) * scale
         if TAIL != 4:
@@ -147,12 +181,12 @@ def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale
         tl.store(lse + at, ended)
 
 
-def _split(q, k_cache, v_cache, tables, lengths, parts, lse, table=0, each=0, tail=0, shrink=True, start=-1e30, modulo=False, divide=True, ends=0, empty=0, own=True, peak=True, scale=None, strides=None, tile=16):
+def _split(q, k_cache, v_cache, tables, lengths, parts, lse, table=0, each=0, tail=0, shrink=True, start=-1e30, modulo=False, divide=True, ends=0, empty=0, own=True, peak=True, scale=None, strides=None, tile=16, look=0):
     """Start the kernel above."""
     (B, H, D), K = q.shape, k_cache.shape[2]
     right = dict(zip(("kb", "ks", "kh", "vb", "vs", "vh"), (*k_cache.stride()[:3], *v_cache.stride()[:3])))
     _shares[(B, H, parts.shape[2])](q, k_cache, v_cache, tables, lengths, parts, lse, k_cache.shape[1], tables.shape[1], K if modulo else H // K, D ** -0.5 if scale is None else scale, **right | (strides or {}), D=D, TILE=tile,
-                                    TABLE=table, EACH=each, TAIL=tail, SHRINK=shrink, START=start, MODULO=modulo, DIVIDE=divide, LSE=ends, EMPTY=empty, OWN=own, PEAK=peak)
+                                    TABLE=table, EACH=each, TAIL=tail, SHRINK=shrink, START=start, MODULO=modulo, DIVIDE=divide, LSE=ends, EMPTY=empty, OWN=own, PEAK=peak, LOOK=look)
 
 
 def splits(name, caught_by, loses, misconception, **wrong):
@@ -186,6 +220,8 @@ splits("heads-in-turns", "heads", 2.5, "You give head h the keys of head h mod K
 splits("caches-side-by-side", "heads", 1.5, "You take the cache for one piece of memory. Ask it for its strides.", strides=lambda q, k_cache, v_cache: dict(
     zip(("kb", "ks", "kh", "vb", "vs", "vh"), 2 * (k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3], k_cache.shape[2] * k_cache.shape[3], k_cache.shape[3]))))
 splits("one-stride-for-both", "heads", 1.5, "You take the strides of `k_cache` for those of `v_cache`. Each has its own.", strides=lambda q, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])))
+splits("short-places", "heads", 1, "You count places in 16 bits: a cache may have more.", look=1)
+splits("a-key-too-many", "work", 0.5, "You read a key of the next share too. A mask hides it, and it is read all the same.", look=2)
 splits("no-peak", "large scores", 0.5, "You take `exp` of the scores as they are, with no peak.", peak=False, start=0.0)
 splits("peak-of-zero", "large scores", 0.5, "Your peak starts at 0: where all scores are far below, their sum is 0.", start=0.0)
 
@@ -242,4 +278,23 @@ joins("padding-counts", "any number", 2.5, "Shares that are not there count: the
 joins("minus-infinity-taken-away", "empty", 1, "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.", SAFE=0)
 joins("divides-by-0", "empty", 1, "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.", SAFE=1)
 joins("no-peak", "large", 0.5, "You take `exp` of lse as it is: take the largest away first.", PEAK=False)
+@triton.jit
+def _first_merges_all(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr):
+    """The first program of a sequence merges all of its heads; the others have nothing to do."""
+    if tl.program_id(1) == 0:
+        for head in range(0, tl.num_programs(1)):
+            at, share, width = tl.program_id(0) * tl.num_programs(1) + head, tl.arange(0, SHARES), tl.arange(0, D)
+            sums = tl.load(lse + at * N + share, mask=share < N, other=float("-inf"))
+            pieces = tl.load(parts + (at * N + share)[:, None] * D + width[None, :], mask=(share < N)[:, None], other=0.0)
+            weights = tl.exp(sums - tl.maximum(tl.max(sums, 0), -1e30))
+            total = tl.sum(weights, 0)
+            tl.store(out + at * D + width, tl.sum(pieces * weights[:, None], 0) / tl.where(total == 0, 1.0, total))
+
+
+@mistake(MERGE, "first-merges-all", caught_by="work", loses=0.5, misconception="The first program of a sequence merges all of its heads.")
+def _(parts, lse, out):
+    B, H, N, D = parts.shape
+    _first_merges_all[(B, H)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)
+
+
 joins("read-twice", "work", 0.5, "You read the shares twice.", AGAIN=True)

@@ -3,6 +3,7 @@ import torch
 
 from autograder.chapters.c14_paged_attention.attended import put_together, shared_out
 from autograder.chapters.c14_paged_attention.withholding import BY_TORCH, FUSED, OURS
+from autograder.checks.compiled import expect_compiled
 from autograder.checks.draws import distinct, normal, uniform
 from autograder.checks.protocol import Buffer, exercise, expect
 
@@ -12,7 +13,9 @@ ROUGH = {"rtol": 1e-3, "atol": 1e-3}
 SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
 BESIDE = "Something beside the result was written: mask what lies beyond its end."
 COPIED = "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that cannot be a view). They are moved by kernels alone: give these the strides."
+ONE_START = "One call starts one kernel, once, and each program does the part that is its own: one program that does the work of all keeps a GPU waiting."
 BY_HEAD, APART, TURNED = {"order": (2, 0, 1, 3)}, {"gap": 3}, {"order": (1, 2, 0, 3), "gap": 1}      # how a cache may lie
+FAR = {"gap": 3001}                                                                                   # as in one with many layers: places beyond 2**16
 TOKENS = {"order": (1, 0, 2)}                                                                         # the tokens of a head side by side
 
 
@@ -27,7 +30,7 @@ write = exercise("14.write_kv", function="write_kv", points=6, see=f"{BOOK}/kern
 def ask_write(student, rng, sizes: tuple, places: list[int], cause: str, layouts: tuple = ({}, {}, {}, {})):
     """Compare both caches, also where nothing was to be written; what came. sizes: blocks, places in each, K and D. layouts: of k, v and the caches."""
     b, s, K, D = sizes
-    k, v, k_cache, v_cache = normal(rng, len(places), K, D), normal(rng, len(places), K, D), normal(rng, b, s, K, D), normal(rng, b, s, K, D)
+    k, v, k_cache, v_cache = 1e5 * normal(rng, len(places), K, D), 1e5 * normal(rng, len(places), K, D), normal(rng, b, s, K, D), normal(rng, b, s, K, D)
     given = f"{len(places)} tokens, {K} heads of {D}, {b} blocks of {s}"
     after = student.kernel("write_kv", *(Buffer(one, **layout) for one, layout in zip((k, v, k_cache, v_cache), layouts)), torch.tensor(places), seed=len(places) + D)
     for name, came, new, old in (("`k_cache`", after.args[2], k, k_cache), ("`v_cache`", after.args[3], v, v_cache)):
@@ -77,6 +80,7 @@ def test_any_strides(student, rng):
     for layouts in (({}, {}, APART, {}), ({}, {}, {}, APART), ({}, {}, BY_HEAD, TURNED), ({}, {}, TURNED, BY_HEAD), (TOKENS, {}, {}, {}), ({}, TOKENS, {}, {}), (APART, TOKENS, BY_HEAD, APART)):
         ask_write(student, rng, (5, 3, 2, 4), distinct(rng, 5, 15), rule, layouts)
     ask_write(student, rng, (4, 5, 3, 6), [19, -1, 0, 7], rule, (TOKENS, APART, TURNED, BY_HEAD))
+    ask_write(student, rng, (7, 4, 1, 3), [27, 3], rule, ({}, {}, FAR, FAR))
 
 
 @write.stage("once", points=0.5, after="heads")
@@ -89,11 +93,14 @@ def test_each_number_is_moved_once(student, rng):
         expect(counted["programs"] in (len(places), len(places) * sizes[2]) and counted["written"] == moved and counted["read"] <= moved + 8 * counted["programs"]).is_true(
             cause="One program for each token, or for each token and head. Each number that belongs somewhere is read once and written once, and each program reads its slot once; for a slot of -1 nothing else is read.",
             detail=f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written")
+        each = 8 * sizes[2] * sizes[3] * len(places) // counted["programs"]
+        expect(counted["launches"] == 1 and counted["most"] <= each).is_true(
+            cause=ONE_START, detail=f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['launches']} starts, and one program of {counted['programs']} wrote {counted['most']} bytes of {moved}")
 
 
 @write.stage("compiles", points=0.5, after="heads")
 def test_write_compiles(student):
-    student.compiles("write_kv", torch.zeros(5, 3, 20), torch.zeros(5, 3, 20), torch.zeros(6, 4, 3, 20), torch.zeros(6, 4, 3, 20), torch.arange(5))
+    expect_compiled(student, "write_kv", torch.zeros(5, 3, 20), torch.zeros(5, 3, 20), torch.zeros(6, 4, 3, 20), torch.zeros(6, 4, 3, 20), torch.arange(5))
 
 
 shares = exercise("14.decode_shares", function="decode_shares", points=8, see=f"{BOOK}/kernel#the-query-walks", changes=True, withhold=OURS | FUSED | BY_TORCH)
@@ -169,6 +176,7 @@ def test_heads_share_keys(student, rng):
     for H, K, layouts in ((2, 2, ({}, {})), (4, 2, ({}, {})), (6, 3, ({}, {})), (12, 1, ({}, {})), (3, 3, (BY_HEAD, {})), (4, 2, ({}, TURNED)), (2, 1, (APART, BY_HEAD))):
         ask_shares(student, Pool(rng, [7], 3, K, 16, H), 1, rule, layouts=layouts)
     ask_shares(student, Pool(rng, [5, 3], 3, 2, 16, 4), 2, rule, layouts=(TURNED, APART))
+    ask_shares(student, Pool(rng, [26], 3, 1, 16), 1, rule, layouts=(FAR, FAR))
 
 
 @shares.stage("log-sum-exp", points=1)
@@ -182,10 +190,10 @@ def test_the_log_sum_exp_of_a_share(student, rng):
 
 @shares.stage("large scores", points=0.5, after="table")
 def test_large_scores(student, rng):
-    rule = "Scores may be as large as 300, as low as -300, and all those of a share alike in that: no exp overflows, and no sum is 0."
+    rule = "Scores may be as large as 300, as low as -300, and all those of a share alike in that: no exp overflows, and no sum is 0. Values may be as large as they like."
     for sign in (1.0, -1.0):
         pool = Pool(rng, [9, 40], 4, 1, 16)
-        pool.q, pool.k = sign * (75.0 + pool.q.abs() / 10), pool.k.abs() / 10 + 0.9
+        pool.q, pool.k, pool.v = sign * (75.0 + pool.q.abs() / 10), pool.k.abs() / 10 + 0.9, 1e5 * (1 + pool.v.abs())
         ask_shares(student, pool, 2, rule, close=ROUGH, lse=True)
     pool = Pool(rng, [70], 7, 1, 16)
     pool.q, pool.k = 18.0 + pool.q.abs(), uniform(rng, -3.5, 3.5, *pool.k.shape[:3], 1).expand(pool.k.shape).clone().masked_fill(pool.k.isnan(), torch.nan)
@@ -201,15 +209,17 @@ def test_large_scores(student, rng):
 @shares.stage("work", points=0.5, after="shares")
 def test_shares_read_their_own_and_compile(student, rng):
     pool = Pool(rng, [9, 4], 4, 2, 32, 6)
-    student.compiles("decode_shares", pool.q, pool.k.nan_to_num(0.0), pool.v.nan_to_num(0.0), pool.tables, pool.lengths, torch.zeros(2, 6, 3, 32), torch.zeros(2, 6, 3))
-    for lengths, H, K, number, layouts in (([9, 40], 4, 2, 2, (BY_HEAD, TURNED)), ([33], 2, 1, 3, ({}, {}))):
+    expect_compiled(student, "decode_shares", pool.q, pool.k.nan_to_num(0.0), pool.v.nan_to_num(0.0), pool.tables, pool.lengths, torch.zeros(2, 6, 3, 32), torch.zeros(2, 6, 3))
+    for lengths, H, K, number, layouts in (([9, 40], 4, 2, 2, (BY_HEAD, TURNED)), ([33], 2, 1, 3, ({}, {})), ([10, 7], 3, 3, 2, ({}, APART))):
         after = ask_shares(student, Pool(rng, lengths, 4, K, 16, H), number, "`parts` and `lse` are those of each share.", lse=True, layouts=layouts)
-        counted, rows = after.counted, sum(lengths) * 16 * 8
+        counted, each = after.counted, sum(lengths) * 16 * 4
         expect(after.value is None).is_true(cause=SILENT)
         expect(counted["copied"] == 0).is_true(cause=COPIED)
-        expect(counted["programs"] >= len(lengths) * K * number and rows * K <= counted["read"] <= rows * H + H * (sum(lengths) * 8 + len(lengths) * number * 4 * 20)).is_true(
-            cause="A key and a value are read once for each head, or for each group of heads, and by the program of their own share: at least one program for each sequence, head of keys, and share.",
-            detail=f"{sum(lengths)} tokens, {H} heads over {K}, {number} shares: {counted['programs']} programs, {counted['read']} bytes read; the keys and values have {rows * K}")
+        given = f"{sum(lengths)} tokens, {H} heads over {K}, {number} shares: {counted['programs']} programs"
+        expect(counted["programs"] >= len(lengths) * K * number and {counted["read 1"], counted["read 2"]} <= {each * K, each * H}).is_true(
+            cause="A key and a value are read once for each head, or for each group of heads, and by the program of their own share, none more even where a mask hides it: at least one program for each sequence, head of keys, and share.",
+            detail=f"{given}, {counted['read 1']} bytes of `k_cache` read and {counted['read 2']} of `v_cache`; the sequences have {each * K} in each, or {each * H} when each head reads its own")
+        expect(counted["launches"] == 1 and counted["most"] <= 4 * (H // K) * 17).is_true(cause=ONE_START, detail=f"{given}, {counted['launches']} starts, and one program wrote {counted['most']} bytes")
 
 
 merge = exercise("14.merge_shares", function="merge_shares", points=4, see=f"{BOOK}/kernel#by-hand-two-shares", changes=True, withhold=OURS | FUSED | BY_TORCH)
@@ -239,9 +249,11 @@ def test_shares_count_by_their_sums(student, rng):
 
 @merge.stage("any number", points=0.5, after="weights")
 def test_any_number_of_shares(student, rng):
+    rule = "The number of shares need not be a power of two: what is not there is masked, with -inf for its lse, and counts nothing."
     for N, D in ((3, 16), (5, 1), (40, 8), (17, 64), (7, 2)):
         for lift in (-5.0, 5.0):
-            ask_merge(student, normal(rng, 2, 2, N, D) + 1, normal(rng, 2, 2, N) + lift, "The number of shares need not be a power of two: what is not there is masked, with -inf for its lse, and counts nothing.")
+            ask_merge(student, normal(rng, 2, 2, N, D) + 1, normal(rng, 2, 2, N) + lift, rule)
+    ask_merge(student, normal(rng, 4, 12, 11, 64), normal(rng, 4, 12, 11), f"{rule} All of `parts` is looked at, however large it is.")
 
 
 @merge.stage("empty", points=1, after="weights")
@@ -258,12 +270,13 @@ def test_log_sum_exps_of_thousands(student, rng):
     rule = "lse lies between -10,000 and 10,000, and all those of a head may be near one end: take the largest away before exp."
     for low, high in ((9990.0, 10000.0), (-10000.0, -9990.0), (-10000.0, 10000.0), (85.0, 95.0), (-300.0, -290.0)):
         ask_merge(student, normal(rng, 1, 2, 5, 4), uniform(rng, low, high, 1, 2, 5), rule, close=ROUGH)
+    ask_merge(student, torch.tensor([1.0, -1.0]).view(2, 1, 1) * uniform(rng, 7e5, 1e6, 1, 2, 5, 4), normal(rng, 1, 2, 5), "A number of `parts` may be as large as 1,000,000, or as low as -1,000,000.")
     ask_merge(student, normal(rng, 1, 2, 3, 4), torch.tensor([[[-10000.0, -torch.inf, -10000.0], [10000.0, 10000.0, -torch.inf]]]), rule, close=ROUGH)
 
 
 @merge.stage("work", points=0.5, after="any number")
 def test_the_merge_reads_once_and_compiles(student, rng):
-    student.compiles("merge_shares", torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 5), torch.zeros(2, 3, 16))
+    expect_compiled(student, "merge_shares", torch.zeros(2, 3, 5, 16), torch.zeros(2, 3, 5), torch.zeros(2, 3, 16))
     for B, H, N, D in ((2, 3, 5, 4), (1, 1, 2, 16)):
         after = ask_merge(student, normal(rng, B, H, N, D), normal(rng, B, H, N), "`out` is the attention over all shares.")
         counted = after.counted
@@ -272,3 +285,4 @@ def test_the_merge_reads_once_and_compiles(student, rng):
         expect((counted["programs"], counted["read"], counted["written"]) == (B * H, 4 * B * H * N * (D + 1), 4 * B * H * D)).is_true(
             cause="One program for each sequence and head; each number of `parts` and `lse` is read once, and each of `out` written once.",
             detail=f"{B} sequences, {H} heads of {D}, {N} shares: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written")
+        expect(counted["launches"] == 1 and counted["most"] <= 4 * D).is_true(cause=ONE_START, detail=f"{B} sequences, {H} heads of {D}: {counted['launches']} starts, and one program wrote {counted['most']} bytes")

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from autograder.checks.buffers import Buffer
+from autograder.checks.compiled import expect_compiled
 from autograder.checks.exchange import StudentError
 from autograder.checks.local_student import LocalStudent, interprets
 from autograder.sandbox import Cell, Limits, open_student
@@ -57,9 +58,70 @@ def small_dot(x, y, out, n, BLOCK: tl.constexpr):
 def raises(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out, nowhere)
 
+WIDTH = 8
+ONE = tl.constexpr(1)
+
+@triton.jit
+def of_ours(a, b):
+    return a + b * ONE
+
+def of_pythons(a, b):
+    return a + b
+
+@triton.jit
+def by_helper(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, of_ours(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)), mask=inside)
+
+@triton.jit
+def by_plain_helper(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, of_pythons(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)), mask=inside)
+
+@triton.jit
+def breaks(x, y, out, n, BLOCK: tl.constexpr):       # in a branch that blocks of other sizes never see
+    first = tl.program_id(0) * BLOCK
+    for i in range(first, first + BLOCK):
+        if BLOCK == 8:
+            if i >= n:
+                break
+        tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+@triton.jit
+def leans(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * WIDTH + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+
+@triton.jit
+def changes(x, y, out, n, BLOCK: tl.constexpr):
+    total = 0
+    for i in range(0, n):
+        total += tl.load(x + i)
+    tl.store(out + tl.arange(0, BLOCK), total + tl.zeros([BLOCK], tl.float32), mask=tl.arange(0, BLOCK) < n)
+
+@triton.jit
+def first_does_all(x, y, out, n, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        for first in range(0, n, BLOCK):
+            offsets = first + tl.arange(0, BLOCK)
+            tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n) + tl.load(y + offsets, mask=offsets < n), mask=offsets < n)
+
 def start(kernel, x, y, out, block):
     kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 def add(x, y, out, block): start(add_kernel, x, y, out, block)
+def add_by_helper(x, y, out, block): start(by_helper, x, y, out, block)
+def add_by_plain_helper(x, y, out, block): start(by_plain_helper, x, y, out, block)
+def add_breaks(x, y, out, block): start(breaks, x, y, out, block)
+def add_leans(x, y, out, block): start(leans, x, y, out, block)
+def add_breaks_for_some(x, y, out, block): start(breaks if block == 8 else add_kernel, x, y, out, block)
+def add_changes(x, y, out, block): start(changes, x, y, out, block)
+def add_from_one(x, y, out, block): start(first_does_all, x, y, out, block)
+def add_twice(x, y, out, block):
+    start(add_kernel, x, y, out, block)
+    start(add_kernel, x, y, out, block)
 def add_no_mask(x, y, out, block): start(no_mask, x, y, out, block)
 def add_half_masked(x, y, out, block): start(mask_on_load_only, x, y, out, block)
 def add_first(x, y, out, block): start(always_first, x, y, out, block)
@@ -81,7 +143,12 @@ def crashes(x):
     import ctypes
     ctypes.string_at(0)
 '''
-CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_and_torch", "add_of_copies", "add_hides", "running"]
+CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_and_torch", "add_of_copies", "add_hides", "running", "add_from_one", "add_twice"]
+REFUSED = {"add_breaks": "`breaks` runs in the interpreter, but does not compile for a GPU: line 6 of it, `break`",
+           "add_breaks_for_some": "line 6 of it, `break`: Triton's compiler does not take `break`",
+           "add_leans": "line 2 of it, `WIDTH`: `WIDTH` is a global (`int`) that no kernel sees; give it as an argument",
+           "add_by_plain_helper": "`of_pythons` is a name from outside the kernel; mark a helper with `@triton.jit`",
+           "add_changes": "`changes` runs in the interpreter, but does not compile for a GPU: line 4 of it"}
 
 
 def outcomes(student) -> dict[str, list]:
@@ -133,7 +200,19 @@ def found(sandboxed):
 def test_a_right_kernel_passes_and_is_counted(found):
     values, strays, counted = found["add"]
     assert values == [i + 1 for i in range(10)] and strays == 0
-    assert counted == {"programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "operations": 0, "copied": 0}
+    assert counted == {"launches": 1, "programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "most": 32, "operations": 0, "copied": 0, "read 2": 0}
+
+
+def test_the_work_of_one_program_and_a_second_start_are_counted(found):
+    assert [found["add_from_one"][2][name] for name in ("launches", "programs", "most")] == [1, 2, 40]
+    assert [found["add_twice"][2][name] for name in ("launches", "programs", "most")] == [2, 4, 32]
+
+
+def test_reads_are_counted_for_each_guarded_tensor(sandboxed):
+    sandboxed.new_stage()
+    x, y = (Buffer(torch.ones(10)) for _ in range(2))
+    counted = sandboxed.kernel("add", x, y, Buffer(torch.zeros(10)), 8).counted
+    assert [counted[f"read {place}"] for place in range(3)] == [40, 40, 0]
 
 
 def test_a_stray_is_refused_in_words_before_it_happens(found):
@@ -181,6 +260,51 @@ def test_a_kernel_that_a_gpu_can_have_compiles_and_one_that_it_cannot_is_named(s
     with pytest.raises(StudentError) as caught:
         sandboxed.compiles("dot4", x, x, x, 4)
     assert caught.value.kind == "unreadable" and "`small_dot` runs in the interpreter, but does not compile" in caught.value.text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_compiler_takes_is_named_whatever_size_is_compiled(sandboxed, name):
+    sandboxed.new_stage()
+    with pytest.raises(StudentError) as caught:
+        expect_compiled(sandboxed, name, *(torch.ones(100),) * 3, 64)
+    assert caught.value.kind == "unreadable" and REFUSED[name] in caught.value.text
+
+
+def test_a_helper_and_a_constant_that_the_compiler_knows_are_taken(sandboxed):
+    sandboxed.new_stage()
+    expect_compiled(sandboxed, "add_by_helper", *(torch.ones(100),) * 3, 64)
+
+
+HOME = """
+import json, os
+os.environ["TRITON_INTERPRET"] = "1"
+import linecache
+import torch
+from tests.autograder.sandbox import test_kernels as tests
+from autograder.checks.compiled import expect_compiled
+from autograder.checks.exchange import StudentError
+from autograder.checks.local_student import LocalStudent
+linecache.cache["cell"] = (1, None, tests.NOTEBOOK.splitlines(keepends=True), "cell")
+namespace = {"__name__": "notebook"}
+exec(compile(tests.NOTEBOOK, "cell", "exec"), namespace)
+student, said = LocalStudent(namespace), {}
+for name in ["add", "add_by_helper", *tests.REFUSED]:
+    try:
+        expect_compiled(student, name, *(torch.ones(100),) * 3, 64)
+    except StudentError as error:
+        said[name] = error.text
+print(json.dumps(said))
+"""
+
+
+def test_a_notebook_which_only_interprets_says_the_same_of_kernels_that_do_not_compile(sandboxed):
+    done = subprocess.run([sys.executable, "-c", HOME], capture_output=True, text=True, check=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said.keys() == REFUSED.keys() and all(part in said[name] for name, part in REFUSED.items())
+    with pytest.raises(StudentError) as caught:
+        sandboxed.compiles("add_changes", *(torch.ones(100),) * 3, 64)
+    assert said["add_changes"] == caught.value.text
 
 
 @pytest.mark.skipif(interprets(), reason="a process that interprets compiles nothing")
