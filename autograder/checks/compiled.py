@@ -72,6 +72,15 @@ def compiled(kernel: Any, positional: tuple, named: dict[str, object]) -> dict[s
 
 def compiled_elsewhere(launches: list[Launch]) -> None:
     """The same in a fresh process, for kernels that this one only interprets. Raises Failed; silent where nothing is known."""
+    try:
+        said = _asked_elsewhere(launches)
+    except (OSError, subprocess.TimeoutExpired, TypeError, ValueError, IndexError):       # no source, no JSON, no answer
+        return
+    if said:
+        raise Failed("unreadable", said)
+
+
+def _asked_elsewhere(launches: list[Launch]) -> str:
     source: dict[str, str] = {}
     for kernel, _, _ in launches:
         _write_down(kernel, source)
@@ -80,14 +89,9 @@ def compiled_elsewhere(launches: list[Launch]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernels_of_a_student.py"
         path.write_text("\n".join(["from __future__ import annotations", "import triton", *source.values()]), encoding="utf-8")
-        try:
-            done = subprocess.run([sys.executable, "-c", f"from {__name__} import answer; answer()", str(path)], input=json.dumps(asked), text=True,
-                                  capture_output=True, timeout=SECONDS, env=os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)})
-            said = json.loads(done.stdout.splitlines()[-1])
-        except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
-            return
-    if said:
-        raise Failed("unreadable", said)
+        done = subprocess.run([sys.executable, "-c", f"from {__name__} import answer; answer()", str(path)], input=json.dumps(asked), text=True,
+                              capture_output=True, timeout=SECONDS, env=os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)})
+        return json.loads(done.stdout.splitlines()[-1])
 
 
 def answer() -> None:
@@ -195,6 +199,8 @@ def _write_down(kernel: Any, source: dict[str, str]) -> None:
     """Add a kernel's source to `source`, and whatever it names from outside, by name."""
     plain = kernel.fn
     tree, text = _parsed(plain), textwrap.dedent(inspect.getsource(plain))
+    if tree is None:
+        raise TypeError(f"{plain.__name__} is no function that can be read")
     source[plain.__name__] = text if text.startswith("@") else f"@triton.jit\n{text}"
     scope = _scope(plain)
     for name in {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} & scope.keys() - source.keys():
