@@ -95,7 +95,7 @@ def _breaks(x, y, out, length, BLOCK: tl.constexpr):
     tl.store(out + places, tl.load(x + places, mask=inside) + tl.load(y + places, mask=inside), mask=inside)
 
 
-@mistake(ADD, "break", caught_by="compiles", loses=0.5, misconception="You leave a loop by `break`: no compiler takes that in a kernel.")
+@mistake(ADD, "break", caught_by="compiles", loses=0.5, misconception="No compiler takes your kernel. Python's own ways, such as `break`, and names from outside are not for kernels.")
 def _(x, y, out, block):
     _breaks[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 
@@ -270,7 +270,7 @@ attends("half-weights", "one tile", 8, "You round the weights to half precision 
 attends("padding-counts", "ragged", 3.5, "Keys beyond the end count: their scores are 0, and not -inf.", tail=1)
 attends("last-tile-lost", "ragged", 6, "You leave out the last tile of keys where it is smaller.", tail=2)
 attends("no-mask-in-store", "ragged", 6, "You store the last tile of queries without a mask.", stored=False)
-attends("heads-ignored", "heads", 3, "All heads read the first head's queries: their stride is missing.", strides={"q_head": 0})
+attends("heads-ignored", "heads", 4, "All heads read the first head's queries: their stride is missing.", strides={"q_head": 0})
 attends("contiguous-heads", "heads", 1.5, "You take T times D for the stride of a head. Ask the tensor.", strides=lambda q, k, v, out, lse: {"q_head": q.shape[1] * q.shape[2], "out_head": q.shape[1] * q.shape[2]})
 attends("one-stride-for-both", "heads", 1.5, "You take the strides of k for those of v.", strides=lambda q, k, v, out, lse: {"v_head": k.stride(0), "v_row": k.stride(1)})
 attends("other-groups", "heads", 1.5, "You give head h the keys of head h mod K. Neighbours share: h // (H / K).", modulo=True)

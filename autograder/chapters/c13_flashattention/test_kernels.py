@@ -231,14 +231,14 @@ def test_the_log_sum_exp_of_a_kernel(student, rng):
 @flash.stage("walk", points=1, after="several tiles")
 def test_no_tile_is_walked_in_vain(student, rng):
     rule = "Two products through `tl.dot` for each tile that is walked. Causal, the walk of a tile of queries ends with the last key that its last query sees: about half of the tiles are never walked."
-    for T, S, rows, columns, causal in ((32, 48, 16, 16, False), (48, 48, 16, 32, True), (48, 40, 32, 16, True), (40, 20, 16, 16, True)):
-        after = ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), rows, columns, causal), "`out` is attention, whatever the sizes of the tiles.")
+    for H, T, S, rows, columns, causal in ((1, 32, 48, 16, 16, False), (1, 48, 48, 16, 32, True), (1, 48, 40, 32, 16, True), (1, 40, 20, 16, 16, True), (2, 32, 16, 16, 16, False)):
+        after = ask_flash(student, rng, (*qkv(rng, H, T, S, 16), rows, columns, causal), "`out` is attention, whatever the sizes of the tiles.")
         counted = after.counted
         expect(after.value is None).is_true(cause=SILENT)
         seen = torch.nn.functional.pad(seen_by(T, S, causal), (0, -S % columns, 0, -T % rows)).unflatten(1, (-1, columns)).unflatten(0, (-1, rows)).any(3).any(1)
         each = 4 * rows * 16 * columns                 # operations of a tile's two products
-        expect((counted["operations"], counted["programs"]) == (int(seen.sum()) * each, len(seen))).is_true(
-            cause=rule, detail=f"{T} queries, {S} keys, tiles {rows} x {columns}, causal {causal}: {counted['operations'] / each:g} tiles, {counted['programs']} programs")
+        expect((counted["operations"], counted["programs"]) == (H * int(seen.sum()) * each, H * len(seen))).is_true(
+            cause=rule, detail=f"{H} heads, {T} queries, {S} keys, tiles {rows} x {columns}, causal {causal}: {counted['operations'] / each:g} tiles, {counted['programs']} programs")
         expect(counted["launches"] == 1 and counted["most"] <= 4 * rows * 17).is_true(cause=ONE_START, detail=f"{T} queries, tiles of {rows}: {counted['launches']} starts, and one program wrote {counted['most']} bytes")
 
 

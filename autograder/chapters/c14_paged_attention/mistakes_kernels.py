@@ -92,7 +92,7 @@ def _(k, v, k_cache, v_cache, slots):
     _first_writes_all[k.shape[:2]](k, v, k_cache, v_cache, slots, k_cache.shape[1], k.shape[2], *k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], WIDTH=triton.next_power_of_2(k.shape[2]))
 
 
-writes("short-places", "strides", 1, "You count places in 16 bits: a cache may have more.", short=True)
+writes("short-places", "one token", 3, "You count places in 16 bits: a cache may have more.", short=True)
 
 
 @mistake(WRITE, "into-a-copy", caught_by="strides", loses=1, misconception="You write into a copy of the cache where it does not lie in one piece.")
