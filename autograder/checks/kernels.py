@@ -41,6 +41,7 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
     _ready()
     if seed == COMPILE:
         return _compile_elsewhere(function, args, kwargs), {}
+    buffers = [(view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)]     # a number of an object may come again
     harness = Harness(buffers, seed)
     with Switch(), harness, harness.beside:
         try:
@@ -110,7 +111,7 @@ class Harness:
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
         self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self._own = 0
         self.complaint, self.beside = "", Beside()
-        self._guarded = {memory.untyped_storage().data_ptr(): view for view, memory in buffers}
+        self._guarded = {_begin_of(memory): view for view, memory in buffers}
         self._reads = dict.fromkeys(self._guarded, 0)
         self._order, self._random = {}, random.Random(seed)
         self._names: list[tuple[str, np.ndarray]] = []
@@ -137,7 +138,7 @@ class Harness:
 
     def read_of(self, view: Tensor) -> int:
         """Bytes that were read through a guarded view."""
-        return self._reads[view.untyped_storage().data_ptr()]
+        return self._reads[_begin_of(view)]
 
     def _load(self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any) -> Any:
         addresses = self._inside("tl.load reads", pointers, mask)
@@ -234,6 +235,10 @@ class Harness:
         known = [(min(abs(address - int(allowed[0])), abs(address - int(allowed[-1]))), name)
                  for name, allowed in self._names if len(allowed)]
         return f"the tensors of the launch, nearest to {min(known)[1]}" if known else "any tensor"
+
+
+def _begin_of(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def compile_for_hopper(function: Callable, args: tuple, kwargs: dict) -> list[dict[str, object]]:
