@@ -32,6 +32,8 @@ def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> st
 
 
 def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned: float | None) -> dict:
+    from autograder.classroom.grades import looks_again
+
     one, short = assignment.exercises[id], id.split(".", 1)[1]
     result = next((result for result in verdict.results if result["exercise"] == id), None)
     stages = result["stages"] if result else []
@@ -44,6 +46,7 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",
             "waits": verdict.waits(id) if verdict.readable and earned is None else "",
+            "again": looks_again(id, graded),
             "comment": "\n".join(filter(None, (graded.comments.get(short, ""), graded.comments.get(f"{short}-check"))))}
 
 

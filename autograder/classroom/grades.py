@@ -16,18 +16,22 @@ from autograder.grading.names import shown
 from autograder.grading.verdict import Verdict
 
 WRITTEN = "A written answer waits to be read."
+AGAIN = ("Points given by hand are older than what was handed in or judged since; look at the work, and save the points again "
+         "in formgrader.")
 
 
 @dataclass
 class HandGrades:
     """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments.
 
-    email: the address in the gradebook, if somebody put it there. notes: sentences on what a person must look at beyond
+    again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
+    the address in the gradebook, if somebody put it there. notes: sentences on what a person must look at beyond
     the verdict.
     """
 
     points: dict[str, float | None] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    again: set[str] = field(default_factory=set)
     seconds_late: float = 0.0
     penalty: float = 0.0
     email: str = ""
@@ -46,6 +50,8 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
     for notebook in submission.notebooks:
         found.penalty += notebook.late_submission_penalty or 0.0
         for grade in notebook.grades:
+            if grade.needs_manual_grade and grade.manual_score is not None:
+                found.again.add(grade.name)
             if grade.manual_score is not None or grade.cell.cell_type == "markdown":
                 # An untouched answer is a zero that nbgrader itself gives.
                 given = grade.manual_score if grade.manual_score is not None else grade.auto_score
@@ -61,13 +67,18 @@ def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment
     earned = {result["exercise"]: result["earned"] for result in verdict.results}
     points = {}
     for id, one in assignment.exercises.items():
-        short = id.split(".", 1)[1]
-        cell = short if one.kind == "manual" else f"{short}-check"
+        cell = _cell(id, one.kind)
         if graded.points.get(cell) is not None:
             points[id] = graded.points[cell]
         else:
             points[id] = None if one.kind == "manual" or verdict.waits(id) else earned.get(id)
     return points
+
+
+def _cell(id: str, kind: str) -> str:
+    """The grade id under which the gradebook has the points of an exercise."""
+    short = id.split(".", 1)[1]
+    return short if kind == "manual" else f"{short}-check"
 
 
 def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
@@ -112,13 +123,24 @@ def lateness(seconds: float, said_so: bool = False) -> str:
 def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
     """Why a human is needed, one sentence a reason; empty when every point is decided and nothing else is open."""
     notes = graded.notes if graded else []
-    if not verdict.readable:
-        return list(dict.fromkeys([*([] if None not in points.values() else [verdict.waits("")]), *notes]))
+    return list(dict.fromkeys([*open_points(verdict, points, graded), *notes]))
+
+
+def open_points(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
+    """Of `reasons` those that leave points open: none are decided, or those given by hand need another look."""
+    found = [] if verdict.readable or None not in points.values() else [verdict.waits("")]
     by_reason: dict[str, list[str]] = {}
     for id, one in points.items():
-        if one is None:
+        if one is None and verdict.readable:
             by_reason.setdefault(verdict.waits(id) or WRITTEN, []).append(id)
-    return [*(f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()), *notes]
+        elif one is not None and looks_again(id, graded):
+            by_reason.setdefault(AGAIN, []).append(id)
+    return found + [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
+
+
+def looks_again(id: str, graded: HandGrades | None) -> bool:
+    """Whether the points by hand of an exercise were given before its work was stored anew."""
+    return graded is not None and any(_cell(id, kind) in graded.again for kind in ("manual", "checked"))
 
 
 def spreadsheet_text(text: str) -> str:

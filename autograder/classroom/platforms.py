@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import HandGrades, exercise_points, reasons, spreadsheet_text, total_points
+from autograder.classroom.grades import HandGrades, exercise_points, open_points, spreadsheet_text, total_points
 from autograder.classroom.journal import is_lost
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -53,13 +53,13 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
     for verdict, graded in rows:
         points = exercise_points(verdict, graded, assignment)
         total = total_points(points, graded)
-        open_points = reasons(verdict, points) if None in points.values() else []
+        waits = open_points(verdict, points, graded)
         if is_lost(verdict):
             made.left_out[verdict.label] = verdict.waits("")
         elif to != "gradescope" and not _number(verdict, to):
             made.left_out[verdict.label] = WITHOUT_NUMBER
-        elif total is None or open_points and not so_far:
-            made.left_out[verdict.label] = " ".join(open_points)
+        elif total is None or waits and not so_far:
+            made.left_out[verdict.label] = " ".join(waits)
         else:
             counted.append((verdict, points, total))
     made.students = len(counted)

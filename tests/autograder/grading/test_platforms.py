@@ -8,8 +8,9 @@ import zipfile
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.grades import AGAIN, HandGrades, reasons
 from autograder.classroom.whole_class import grade_class
-from autograder.grading.verdict import load_verdict, save_verdict
+from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox
@@ -93,12 +94,14 @@ def test_gradescope_gets_a_result_a_student_whose_tests_add_up(graded):
 def test_what_a_person_decides_by_hand_is_exported_and_ends_the_waiting(graded, capsys):
     root = graded["moodle"]
     with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
-        gradebook.find_grade("double-check", NAME, NAME, "Cy").manual_score = 2
+        grade = gradebook.find_grade("double-check", NAME, NAME, "Cy")
+        grade.manual_score, grade.needs_manual_grade = 2, False         # as formgrader saves it
         gradebook.db.commit()
     assert course("export", "moodle", root=root) == 0
     assert ["Participant 88", "2"] in [[row[0], row[2]] for row in table(root / "report" / f"moodle-{NAME}.csv")]
     with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
-        gradebook.find_grade("double-check", NAME, NAME, "Cy").manual_score = None
+        grade = gradebook.find_grade("double-check", NAME, NAME, "Cy")
+        grade.manual_score, grade.needs_manual_grade = None, True
         gradebook.db.commit()
 
 
@@ -152,3 +155,38 @@ def test_a_notebook_that_is_gone_cannot_be_judged_again(graded, tmp_path, capsys
 def test_who_cannot_be_judged_again_is_said_with_the_remedy(graded, student, said, capsys):
     assert main(["verify", student, "90", "--course-root", str(graded["moodle"])]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_points_by_hand_for_an_earlier_hand_in_wait_for_another_look_everywhere(graded, notebook_of, new_root, tmp_path, capsys):
+    path = tmp_path / "in" / "Ada_5_assignsubmission_file_" / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(notebook_of())
+    root = new_root(tmp_path / "root")
+    grade_class(tmp_path / "in", "90", root, root / "report")
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Ada").manual_score = 2
+        gradebook.db.commit()
+    assert course("export", "moodle", root=root) == 0
+    path.write_bytes(notebook_of("def double(x):\n    return 7"))
+    summary = grade_class(tmp_path / "in", "90", root, root / "report")
+    assert summary.people == 1
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["90.double"] == "2" and row["needs_human"].startswith("90.double: Points given by hand are older")
+    assert "Points given by hand are older" in (root / "report" / f"{NAME}.html").read_text()
+    assert "A person will look at it again." in (root / "feedback" / "Ada" / NAME / f"{NAME}.html").read_text()
+    capsys.readouterr()
+    for platform in ("moodle", "gradescope"):
+        assert course("export", platform, root=root) == 1
+        assert "left out   Ada: 90.double: Points given by hand are older" in capsys.readouterr().out
+    assert course("export", "moodle", "--so-far", root=root) == 0
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "word2serve") as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Ada").needs_manual_grade = False
+        gradebook.db.commit()
+    assert course("export", "moodle", root=root) == 0
+
+
+def test_an_old_score_of_a_written_answer_waits_as_well():
+    row = Verdict("ada", "01-x", "", ""), {"01.bank": 5.0, "01.ppmi": 3.0}
+    assert reasons(*row, HandGrades(points={"bank": 5.0})) == []
+    assert reasons(*row, HandGrades(points={"bank": 5.0}, again={"bank"})) == [f"01.bank: {AGAIN}"]
