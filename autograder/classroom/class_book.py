@@ -139,7 +139,7 @@ def expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float
     for id, one in assignment.exercises.items():
         short = id.split(".", 1)[1]
         if one.kind == "manual":
-            scores[short] = 0.0 if verdict.readable and short not in verdict.own else None
+            scores[short] = 0.0 if verdict.readable and short not in verdict.own and not verdict.waits(id) else None
         else:
             scores[f"{short}-check"] = None if verdict.waits(id) else earned.get(id)
     return scores

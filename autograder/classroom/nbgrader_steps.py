@@ -179,12 +179,13 @@ class SaveVerdict(NbGraderPreprocessor):
             rows = next(one for one in submission.notebooks if one.name == names["notebook"])
             grades = {one.name: one for one in rows.grades}
             comments = {one.name: one for one in rows.comments}
+            waiting = {str(one["exercise"]).split(".", 1)[-1] for one in verdict.human}       # of these only written answers are grade ids
             for cell in nb.cells:
                 key = marks(cell).get("grade_id")
                 untouched = marks(cell).get("checksum") == compute_checksum(cell) if is_solution(cell) else False
                 if is_grade(cell):
                     grade = grades[key]
-                    waits = not verdict.readable or any(one.output_type == "error" for one in cell.get("outputs", ()))
+                    waits = not verdict.readable or key in waiting or any(one.output_type == "error" for one in cell.get("outputs", ()))
                     grade.auto_score = None if waits else determine_grade(cell, self.log)[0]
                     grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
                 if is_solution(cell):

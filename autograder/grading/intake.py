@@ -40,12 +40,13 @@ class IntakeError(Exception):
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """One cell as the student handed it in: what it claims to be, unverified."""
+    """One cell as the student handed it in: what it claims to be, unverified. unread: why nothing of it could be read, or ""."""
 
     kind: str               # "code", "markdown" or "raw"
     grade_id: str | None    # what its nbgrader metadata claims
     source: str
     borrowed: tuple[str, ...] = ()      # the chapters in its check's line; see `checks.borrowed`
+    unread: str = ""
 
 
 def fingerprint(data: bytes) -> str:
@@ -75,8 +76,33 @@ def read_regular_file(path: Path, limit: int = MAX_NOTEBOOK_BYTES) -> bytes:
 
 
 def read_cells(data: bytes) -> list[SubmittedCell]:
-    """The cells of a notebook of nbformat 3 or 4, any minor version, in order. Raises IntakeError."""
-    document = _parse(data)
+    """The cells of a notebook of nbformat 3 or 4, any minor version, in order. Raises IntakeError.
+
+    What cannot be read as a cell is among them and says why, so that a place is never lost without a word.
+    """
+    return cells_of(parse(data))
+
+
+def cells_of(document: object) -> list[SubmittedCell]:
+    """As `read_cells`, from the JSON that is parsed already."""
+    cells = [_cell(raw) for raw in raw_cells(document)]
+    total = sum(len(cell.source) for cell in cells)
+    if total > MAX_TOTAL_CHARACTERS:
+        raise IntakeError(f"the cells hold {total:,} characters; at most {MAX_TOTAL_CHARACTERS:,} are read")
+    return cells
+
+
+def odd_version(document: object) -> str:
+    """A sentence on a notebook that says another format than nbformat 4, else ""."""
+    version = document.get("nbformat") if isinstance(document, dict) else None
+    if type(version) is int and version in (3, 4):
+        return "" if version == 4 else "The notebook is of nbformat 3, an old format; look whether all of its cells were read."
+    said = _clean(f"nbformat {json.dumps(version)[:20]}") if version is not None else "no nbformat"
+    return f"The notebook says {said}, which is not known here; its cells were read as those of nbformat 4."
+
+
+def raw_cells(document: object) -> list:
+    """The list of cells in a notebook's JSON, whatever is in it. Raises IntakeError where there is none, or too many."""
     if not isinstance(document, dict):
         raise IntakeError("the file is JSON, but not a notebook")
     version = document.get("nbformat")
@@ -90,14 +116,11 @@ def read_cells(data: bytes) -> list[SubmittedCell]:
         raise IntakeError(f"the file is not a notebook that can be read (nbformat {str(version)[:20]}, no cells)")
     if len(raw) > MAX_CELLS:
         raise IntakeError(f"the notebook has {len(raw):,} cells; at most {MAX_CELLS} are read")
-    cells = [cell for cell in map(_cell, raw) if cell is not None]
-    total = sum(len(cell.source) for cell in cells)
-    if total > MAX_TOTAL_CHARACTERS:
-        raise IntakeError(f"the cells hold {total:,} characters; at most {MAX_TOTAL_CHARACTERS:,} are read")
-    return cells
+    return raw
 
 
-def _parse(data: bytes) -> object:
+def parse(data: bytes) -> object:
+    """The JSON in a file, within the limits. Raises IntakeError."""
     if not data.strip():
         raise IntakeError("the file is empty")
     if len(data) > MAX_NOTEBOOK_BYTES:
@@ -118,18 +141,22 @@ def _parse(data: bytes) -> object:
         raise IntakeError(f"the file is broken JSON: {str(error)[:120]}") from error
 
 
-def _cell(raw: object) -> SubmittedCell | None:
-    """One cell of either format; None for something that is not a cell at all."""
+def _cell(raw: object) -> SubmittedCell:
+    """One cell of either format; with `unread` what has another shape than a cell's."""
     if not isinstance(raw, dict):
-        return None
-    source = raw.get("source", raw.get("input", ""))        # nbformat 3 says `input` for code
-    if isinstance(source, list):
-        source = "".join(line for line in source if isinstance(line, str))
-    if not isinstance(source, str):
-        source = ""
-    kind = raw.get("cell_type")
+        return SubmittedCell("raw", None, "", unread="it is no cell")
+    grade_id, kind, source = _grade_id(raw.get("metadata")), raw.get("cell_type"), source_of(raw)
+    if source is None or not isinstance(kind, str):
+        return SubmittedCell("raw", grade_id, "", unread="its source is no text" if source is None else "its type is no word")
     kind = kind if kind in ("code", "markdown", "raw") else "markdown"      # nbformat 3's headings
-    return SubmittedCell(kind, _grade_id(raw.get("metadata")), _clean(source), tuple(_borrowed(raw.get("outputs"))))
+    return SubmittedCell(kind, grade_id, _clean(source), tuple(_borrowed(raw.get("outputs"))))
+
+
+def source_of(raw: dict) -> str | None:
+    """The source of a cell, a text or a list of texts; None for anything else, and where there is none."""
+    source = raw.get("source", raw.get("input"))        # nbformat 3 says `input` for code
+    lines = source if isinstance(source, list) else [source]
+    return "".join(lines) if all(isinstance(line, str) for line in lines) else None
 
 
 def _borrowed(outputs: object) -> list[str]:

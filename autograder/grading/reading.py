@@ -8,7 +8,7 @@ from nbformat import NotebookNode
 
 from autograder.checks import borrowed
 from autograder.grading.files import write_whole
-from autograder.grading.intake import IntakeError, SubmittedCell, fingerprint, read_cells
+from autograder.grading.intake import IntakeError, SubmittedCell, cells_of, fingerprint, odd_version, parse
 from autograder.grading.limited import Limited, in_limits
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Piece, marks, transplant
@@ -31,7 +31,7 @@ class Reading:
     own: dict[str, str] = field(default_factory=dict)
     added: list[list] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    too_long: list[str] = field(default_factory=list)
+    waiting: dict[str, str] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
     handed_out: dict[str, str] = field(default_factory=dict)
 
@@ -63,13 +63,14 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str], 
     data = submission.read()
     found = {"sha256": fingerprint(data), "pieces": []}
     try:
-        cells = read_cells(data)
+        document = parse(data)
+        cells, version = cells_of(document), odd_version(document)
         refuse_other_notebooks(pristine, cells, functions)
     except IntakeError as error:
         return found | {"problem": str(error)}
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
-                    "added": [list(one) for one in work.added], "ignored": work.ignored, "too_long": work.too_long,
+                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "waiting": work.waiting,
                     "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
 
 

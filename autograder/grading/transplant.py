@@ -19,8 +19,11 @@ from nbformat.v4 import new_code_cell
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
 
+NO_CELL = new_code_cell()
 MAX_ADDED_CELLS = 150
 MAX_NAMED = 8       # of one kind; a page must not grow with the submission
+TOO_LONG = "The cell is longer than what is read; no points were decided."
+UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Transplant:
 
     own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
     added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
-    too_long: solution cells that were over the cap and are left as the stub; a human must look.
+    waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, with the reason; a
+    human must look.
     """
 
     notebook: NotebookNode
@@ -54,7 +58,7 @@ class Transplant:
     own: dict[str, str] = field(default_factory=dict)
     added: list[tuple[str | None, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    too_long: list[str] = field(default_factory=list)
+    waiting: dict[str, str] = field(default_factory=dict)
 
 
 def marks(cell: NotebookNode) -> dict:
@@ -73,7 +77,8 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
     unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell)}
     parts, added, notes = _sort_cells(ours, unmarked, submitted)
-    result = Transplant(pristine, [], ignored=notes.sentences())
+    result = Transplant(pristine, [], ignored=notes.sentences(), waiting={
+        cell.grade_id: UNREAD.format(cell.unread) for cell in submitted if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")})
     pieces: list[Piece] = []
     absent: list[Piece] = []
 
@@ -128,7 +133,7 @@ def _own_source(grade_id: str, parts: list[Part], cell: NotebookNode, result: Tr
     if len(parts) > 1:
         result.ignored.append(_which_counts(grade_id, parts, fitting, [part.place for part in written], cell.cell_type == "code"))
     if sum(map(len, own)) > MAX_CELL_CHARACTERS:
-        result.too_long.append(grade_id)
+        result.waiting[grade_id] = TOO_LONG
         result.ignored.append(f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
                               f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it.")
         return []
@@ -175,6 +180,7 @@ class _Notes:
     """What was left out, kind by kind, so that a hundred repeated cells give one sentence."""
 
     KINDS = {
+        "unread": "Cells that cannot be read were left out, by their number in the notebook ({}).",
         "edited": "Locked cells were changed ({}); the original ones were used.",
         "repeated": "Locked cells occur more than once ({}); each counts once, as the original.",
         "missing": "Cells are missing ({}); the original ones were put back.",
@@ -203,7 +209,12 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
     notes, seen, anchor, count = _Notes(), set(), None, 0
     for place, cell in enumerate(submitted, start=1):
         mine = ours.get(cell.grade_id)
-        if mine is not None:
+        if cell.unread:
+            notes.found["unread"].append(f"{place}: {cell.unread}")
+            if mine is not None:
+                seen.add(cell.grade_id)
+                anchor = cell.grade_id
+        elif mine is not None:
             if marks(mine).get("solution"):
                 parts.setdefault(cell.grade_id, []).append(Part(place, cell.kind, cell.source))
             elif cell.grade_id in seen:

@@ -129,6 +129,9 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
             if account.over or not any(_faulty(result) and not _unpaid(result) for result in verdict.results):
                 break
         _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
+        # A cell that could not be taken may be a written answer's, which no check has a result of.
+        verdict.human += [{"exercise": id, "reason": work.waiting[short]} for id in assignment.exercises
+                          if (short := id.split(".", 1)[1]) in work.waiting and not verdict.waits(id)]
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
@@ -256,7 +259,6 @@ def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], ac
     spent = LATE if account.by_clock else SPENT
     spent = spent.format(budget=account.seconds, clock=CEILING * account.seconds, spent=account.spent)
     for result in verdict.results:
-        short = result["exercise"].split(".", 1)[1]
         if result["exercise"] in of_somebody_else:
             verdict.human.append({"exercise": result["exercise"], "reason": NOT_THEIRS})
             continue
@@ -266,9 +268,6 @@ def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], ac
         elif _faulty(result):
             verdict.human.append({"exercise": result["exercise"], "reason": FAILED})
             verdict.fault = True
-        elif short in work.too_long:
-            verdict.human.append({"exercise": result["exercise"], "reason":
-                                  "The cell is longer than what is read; no points were decided."})
 
 
 def _cut(result: dict) -> dict:

@@ -9,6 +9,7 @@ from autograder.grading.intake import (
     MAX_NOTEBOOK_BYTES,
     IntakeError,
     SubmittedCell,
+    odd_version,
     read_cells,
     read_regular_file,
 )
@@ -69,8 +70,27 @@ def test_brackets_inside_strings_do_not_count_as_nesting():
 
 
 @pytest.mark.parametrize("cell", [None, 3, "cell", [], [[]]])
-def test_what_is_no_cell_is_left_out(cell):
-    assert read_cells(notebook(cell, code("x"))) == [SubmittedCell("code", None, "x")]
+def test_what_is_no_cell_keeps_its_place_and_says_so(cell):
+    assert read_cells(notebook(cell, code("x"))) == [SubmittedCell("raw", None, "", unread="it is no cell"), SubmittedCell("code", None, "x")]
+
+
+@pytest.mark.parametrize("source", [7, None, [1, 2, None], ["x = 1", None], {}, [["x"]], True])
+def test_a_source_that_is_no_text_is_not_read_in_part(source):
+    (cell,) = read_cells(notebook(code(source, "ppmi")))
+    assert cell == SubmittedCell("raw", "ppmi", "", unread="its source is no text")
+
+
+@pytest.mark.parametrize("kind", [7, None, ["code"], {}])
+def test_a_cell_of_no_type_is_not_taken_for_a_text(kind):
+    (cell,) = read_cells(notebook(code("x", "ppmi", cell_type=kind)))
+    assert cell.unread == "its type is no word" and cell.grade_id == "ppmi"
+
+
+@pytest.mark.parametrize(("version", "said"), [(4, ""), (3, "of nbformat 3, an old format"), (5, "says nbformat 5, which is not known"), ("4", 'says nbformat "4"'),
+                                               (True, "says nbformat true"), (4.5, "nbformat 4.5"), (None, "says no nbformat"), ([4] * 100, "says nbformat [4, 4")])
+def test_another_format_than_four_is_named(version, said):
+    found = odd_version({"nbformat": version, "cells": []})
+    assert said in found and bool(found) == bool(said) and len(found) < 200
 
 
 @pytest.mark.parametrize("metadata", [None, 3, [], {"nbgrader": 3}, {"nbgrader": {"grade_id": 3}},

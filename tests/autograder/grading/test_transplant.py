@@ -4,7 +4,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.transplant import MAX_ADDED_CELLS, transplant
+from autograder.grading.transplant import MAX_ADDED_CELLS, TOO_LONG, UNREAD, transplant
 
 
 def ours(kind, grade_id, source, **mark):
@@ -110,7 +110,7 @@ def test_the_stub_of_a_cell_that_is_missing_runs_before_the_students_own_definit
 
 def test_a_solution_cell_over_the_cap_is_left_out_and_named_for_a_human():
     work = transplant(PRISTINE, as_submitted(("f", "#" * (MAX_CELL_CHARACTERS + 1))))
-    assert work.too_long == ["f"] and work.notebook.cells[2].source == PRISTINE.cells[2].source
+    assert work.waiting == {"f": TOO_LONG} and work.notebook.cells[2].source == PRISTINE.cells[2].source
 
 
 def test_added_cells_beyond_the_caps_are_left_out_and_said():
@@ -156,3 +156,14 @@ def test_python_without_magics_is_not_touched(source):
 def test_dropping_magics_takes_time_in_proportion_to_the_cell():
     hostile = "\n".join(["!" + "'" * 50, '"""' * 3, "%x " + "\\" * 20] * 3_000)
     assert len(without_magics(hostile)[0]) < len(hostile)
+
+
+def test_cells_that_cannot_be_read_are_named_by_their_place_and_their_exercises_wait():
+    cells = as_submitted(("g", "def g(): return 2"))
+    for place in (2, 7):
+        cells[place] = SubmittedCell("raw", cells[place].grade_id, "", unread="its source is no text")
+    work = transplant(PRISTINE, [*cells[:4], SubmittedCell("raw", None, "", unread="it is no cell"), *cells[4:]])
+    assert work.waiting == {"f": UNREAD.format("its source is no text"), "essay": UNREAD.format("its source is no text")}
+    assert work.ignored == ["Cells that cannot be read were left out, by their number in the notebook (`3: its source is no text`, "
+                            "`5: it is no cell`, `9: its source is no text`)."]
+    assert ("f", PRISTINE.cells[2].source) in running(work) and work.own == {"g": "def g(): return 2"}
