@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
+from autograder.grading.intake import IntakeError, parse, raw_cells, read_regular_file, source_of
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, sandboxes
 from course.at_home import AtHome
@@ -61,20 +62,21 @@ def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
 
     Raises CourseError for what is no notebook.
     """
-    notebook = _read(path)
+    cells = _cells(_read(path))
     with sandboxes(assignment, backend) if backend else AtHome() as pool:
         verdict = grade_submission(Submission(YOU, path.resolve()), assignment, secrets.token_bytes(32), pool)
-    return HandIn(path, verdict, run_order(notebook["cells"]), [
-        f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(notebook["cells"]).items()])
+    return HandIn(path, verdict, run_order(cells), [
+        f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(cells).items()])
 
 
 def run_order(cells: list[dict]) -> list[str]:
-    """How the cells were run last, where that is not from top to bottom: the grader runs them so."""
-    counts = [cell["execution_count"] for cell in cells if cell.get("cell_type") == "code" and cell.get("execution_count")]
+    """How the cells were run last, where that is not from top to bottom: the grader runs them so. What has another type than Jupyter
+    writes is passed over; the grader's own words say so."""
+    code = [cell for cell in cells if cell.get("cell_type") == "code"]
+    counts = [count for cell in code if (count := _count(cell))]
     said = [f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top to bottom"
             for one, other in zip(counts, counts[1:]) if one > other]
-    idle = sum(1 for cell in cells if cell.get("cell_type") == "code" and "".join(cell.get("source", "")).strip()
-               and not cell.get("execution_count"))
+    idle = sum(1 for cell in code if (source_of(cell) or "").strip() and not _count(cell))
     return said[:3] + ([f"{idle} code cells were never run since you opened the notebook"] if counts and idle else [])
 
 
@@ -83,25 +85,37 @@ def mended(path: Path, target: Path) -> int:
     if target.resolve() == path.resolve():
         raise CourseError(f"{target} is the notebook itself: name another file for the copy")
     notebook, seen, new = _read(path), set(), 0
-    for place, cell in enumerate(notebook["cells"]):
-        if cell.get("id") in seen:
-            cell["id"], new = f"{str(cell['id'])[:48]}-{place}", new + 1
+    for place, cell in enumerate(_cells(notebook)):
+        if "id" in cell and (not isinstance(cell["id"], str) or cell["id"] in seen):
+            cell["id"], new = f"{cell['id'][:48] if isinstance(cell['id'], str) else 'cell'}-{place}", new + 1
         if "id" in cell:
             seen.add(cell["id"])
+    # Half a surrogate pair has no UTF-8, and stays the escape that it was.
+    text = json.dumps(notebook, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    target.write_bytes(text + b"\n")
     return new
 
 
 def _doubled(cells: list[dict]) -> dict[str, int]:
-    return {id: count for id, count in Counter(cell["id"] for cell in cells if "id" in cell).items() if count > 1}
+    return {id: count for id, count in Counter(cell["id"] for cell in cells if isinstance(cell.get("id"), str)).items() if count > 1}
+
+
+def _count(cell: dict) -> int:
+    count = cell.get("execution_count")
+    return count if type(count) is int else 0
+
+
+def _cells(notebook: dict) -> list[dict]:
+    """What is a cell at all, whatever is in it."""
+    return [cell for cell in raw_cells(notebook) if isinstance(cell, dict)]
 
 
 def _read(path: Path) -> dict:
+    """The notebook's JSON, by the grader's own intake: a file that it refuses is refused here in the same words."""
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(cell, dict) for cell in notebook["cells"]):
-            raise ValueError("its cells are no cells")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        notebook = parse(read_regular_file(path.resolve()))
+        raw_cells(notebook)
+    except (IntakeError, OSError) as error:
         raise CourseError(f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you work in") from error
     return notebook

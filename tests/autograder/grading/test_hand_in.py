@@ -4,7 +4,7 @@ import json
 import pytest
 
 from course.cli import main
-from course.hand_in import run_order
+from course.hand_in import _cells, _doubled, _read, mended, run_order
 
 NAME = "90-stand-in"
 
@@ -59,4 +59,47 @@ def test_what_is_no_notebook_is_named_with_the_remedy(stand_in, tmp_path, capsys
     path = tmp_path / "90-notes.ipynb"
     path.write_text("{}")
     assert main(["submit", str(path)]) == 2
+    assert "is not a notebook that can be read" in capsys.readouterr().err
+
+
+ODD = [7, None, [1, 2, None], {"a": 1}, ["x"], "", True, 1.5]
+
+
+@pytest.mark.parametrize("field", ["source", "id", "execution_count", "cell_type", "metadata", "outputs"])
+def test_a_field_of_any_type_is_looked_at_without_a_traceback(notebook, tmp_path, field):
+    made = json.loads(notebook.read_text())
+    made["cells"] += [{"cell_type": "code", "execution_count": 3, "source": "x", "id": "x", field: odd} for odd in ODD] + [{}, None, 3]
+    notebook.write_text(json.dumps(made))
+    cells = _cells(_read(notebook))
+    assert all(isinstance(sentence, str) for sentence in run_order(cells)) and "same" in _doubled(cells)
+    mended(notebook, tmp_path / "copy.ipynb")
+    ids = [cell["id"] for cell in _cells(_read(tmp_path / "copy.ipynb")) if "id" in cell]
+    assert all(isinstance(id, str) for id in ids) and len(set(ids)) == len(ids)
+
+
+@pytest.mark.sandbox
+def test_a_dry_run_says_which_cell_cannot_be_read_and_that_its_exercise_waits(notebook, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made = json.loads(notebook.read_text())
+    [place] = [place for place, one in enumerate(made["cells"]) if one["metadata"].get("nbgrader", {}).get("grade_id") == "double"]
+    made["cells"][place]["source"], made["nbformat"] = [1, 2, None], 3
+    notebook.write_text(json.dumps(made))
+    assert main(["submit", str(notebook), "--dry-run"]) == 1
+    said = capsys.readouterr().out
+    assert f"left out   Cells that cannot be read were left out, by their number in the notebook (`{place + 1}: its source is no text`)." in said
+    assert "left out   The notebook is of nbformat 3" in said
+    assert "waits      90.double: The cell of this exercise cannot be read (its source is no text); no points were decided." in said
+
+
+def test_half_a_surrogate_pair_is_kept_in_the_copy(notebook, tmp_path):
+    notebook.write_text(notebook.read_text().replace("x + x", "x + x # \\ud800 \u00e9"))
+    mended(notebook, tmp_path / "copy.ipynb")
+    assert "\\ud800 \u00e9" in (tmp_path / "copy.ipynb").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("data", ["[" * 100_000, '{"cells": {"a": 1}}', '{"cells": 3}', "[]", "3", '{"cells": [' + "9" * 5_000 + "]}"])
+def test_json_that_is_no_notebook_is_a_sentence(stand_in, tmp_path, capsys, data):
+    path = tmp_path / "90-notes.ipynb"
+    path.write_text(data)
+    assert main(["submit", str(path), "--dry-run"]) == 2
     assert "is not a notebook that can be read" in capsys.readouterr().err
