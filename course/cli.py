@@ -7,6 +7,7 @@ Exit codes: 0 all is well; 1 the thing asked about is not in order (a check fail
 import argparse
 import difflib
 import importlib
+import json
 import re
 import sys
 from importlib.metadata import version
@@ -90,7 +91,7 @@ def _with_parts(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; a CourseError becomes one clear line on stderr."""
+    """Run one subcommand and return its exit code; a CourseError becomes one clear line on stderr, and with --json {"error": ...} on stdout."""
     argv = sys.argv[1:] if argv is None else argv
     command = next((word for word in argv if not word.startswith("-")), None)
     if command and command not in COMMANDS:
@@ -102,6 +103,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return args.run(args)
     except CourseError as error:
+        if getattr(args, "json", False):
+            print(json.dumps({"error": str(error)}))
         print(f"course {args.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -15,12 +15,16 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import tells_case_apart
 from autograder.grading.guard import Guard
+from autograder.grading.reading import with_problem
 from autograder.grading.submissions import Found, Submission, find_submissions
 
 
 @dataclass
 class Collected:
-    """By student: copied anew, the same as before, or not taken, with the reason; and entries that are nobody's."""
+    """By student: copied anew, the same as before, or not taken, with the reason; and entries that are nobody's.
+
+    notes: by student, what else was handed in and is not graded, in sentences.
+    """
 
     folder: Path
     new: list[str] = field(default_factory=list)
@@ -28,6 +32,7 @@ class Collected:
     same: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
@@ -60,12 +65,15 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
             made.problems[one.student] = guard.troubles.get(one.student, (
                 f"{target.parent} holds another notebook, which is no copy of ours; it was left as it is"))
             continue
+        one = with_problem(one, target)
         taken_over.append(one)
+        if one.notes:
+            made.notes[one.student] = list(one.notes)
         if one.problem:
             made.problems[one.student] = one.problem
         (made.new if not before else made.same if hash_of(target) == before else made.changed).append(one.student)
     write_notes(course_root, assignment, taken_over)
-    refused = {one.entry or one.student: made.problems[one.student] for one in found.submissions if one not in taken_over}
+    refused = {one.entry or one.student: made.problems[one.student] for one in found.submissions if one.student not in {other.student for other in taken_over}}
     leave_out(course_root, assignment, str(where.resolve()), found.left_out | refused, [one.entry for one in taken_over])
     return made
 

@@ -48,14 +48,18 @@ from autograder.classroom.nbgrader_steps import configure
 c = get_config()
 configure(c, Path(__file__).resolve().parent)
 '''
+CONFIG_LINES = """\
+from pathlib import Path
+from autograder.classroom.nbgrader_steps import configure
+configure(c, Path(__file__).resolve().parent)"""
 
 
 def course_config(course_root: Path) -> Config:
     """The configuration as nbgrader itself reads it from the course root."""
     config = PyFileConfigLoader(CONFIG_FILE, path=str(course_root)).load_config()
     if not config.CourseDirectory.get("root"):
-        raise CourseError(f"{course_root / CONFIG_FILE} does not call autograder.classroom.nbgrader_steps.configure; "
-                          "delete it and it will be written anew")
+        raise CourseError(f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c = get_config()`, and keep yours "
+                          f"below them:\n{CONFIG_LINES}")
     return config
 
 

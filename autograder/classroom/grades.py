@@ -138,6 +138,11 @@ def open_points(verdict: Verdict, points: dict[str, float | None], graded: HandG
     return found + [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
 
 
+def waiting_answers(verdict: Verdict, points: dict[str, float | None], assignment: Assignment) -> int:
+    """How many written answers wait to be read, and for nothing else."""
+    return sum(points[id] is None and not verdict.waits(id) for id, one in assignment.exercises.items() if one.kind == "manual")
+
+
 def looks_again(id: str, graded: HandGrades | None) -> bool:
     """Whether the points by hand of an exercise were given before its work was stored anew."""
     return graded is not None and any(_cell(id, kind) in graded.again for kind in ("manual", "checked"))

@@ -24,7 +24,7 @@ from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
 from autograder.grading.files import write_whole, writing
 from autograder.grading.intake import IntakeError, fingerprint
 from autograder.grading.limited import in_limits
-from autograder.grading.reading import copy_notebook, placeholder
+from autograder.grading.reading import copy_notebook, placeholder, with_problem
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 
@@ -103,7 +103,7 @@ def _keep(course_root: Path, assignment: Assignment, one: Submission) -> None:
                 fresh.path.unlink()
             return
     # Its note makes it a hand-in: a copy without one, after a kill, is written over.
-    write_whole(folder / f"{one.student}.json", json.dumps(note_of(one), indent=1, ensure_ascii=False))
+    write_whole(folder / f"{one.student}.json", json.dumps(note_of(with_problem(one, fresh.path)), indent=1, ensure_ascii=False))
 
 
 def _hash(one: Submission) -> str:

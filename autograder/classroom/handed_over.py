@@ -21,6 +21,13 @@ NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
 OF_GRADING = ""         # where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
 
 
+def refuse_inside(where: Path, **places: Path) -> None:
+    """Raise CourseError where one of the places that are written to, by their options, lies in what was handed in."""
+    for option, place in places.items():
+        if place.resolve().is_relative_to(where.resolve()):
+            raise CourseError(f"{option} {place} is in {where}, the folder of the submissions, and nothing is written there: name a folder beside it")
+
+
 def note_of(one: Submission) -> dict:
     """What a note says of a hand-in, as JSON has it."""
     return {name: getattr(one, name) for name in NOTED} | {"notes": list(one.notes)}

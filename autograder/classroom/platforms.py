@@ -129,11 +129,11 @@ def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
 
 def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path) -> Export:
     """Put the feedback pages that lie in the course root into one zip; `to` is a key of NAMES."""
-    made, data = Export(path), io.BytesIO()
+    made, data, taken = Export(path), io.BytesIO(), set()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for verdict, _ in rows:
             page = feedback_path(course_root, assignment.name, verdict.student)
-            name = NAMES[to](verdict)
+            name = _apart(NAMES[to](verdict), taken)
             if is_lost(verdict):
                 made.left_out[verdict.label] = verdict.waits("")
             elif not name:
@@ -147,6 +147,16 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
                 made.students += 1
     write_whole(path, data.getvalue())
     return made
+
+
+def _apart(name: str, taken: set[str]) -> str:
+    """The name, with a number to it where one is taken that differs in case only: such two folders are one on many machines."""
+    plain, number = name.rstrip("/"), 1
+    while name and name.casefold() in taken:
+        number += 1
+        name = f"{plain} ({number})/"
+    taken.add(name.casefold())
+    return name
 
 
 def _canvas_name(verdict: Verdict) -> str:

@@ -113,6 +113,7 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
         save_verdict(course_root, verdict)
     hand_ins.adopt(course_root, course_root / STAGE, made.assignment)
     summary = grade_class(None, made.assignment, course_root, report, regrade=True, backend=backend)
+    summary.submissions = len(made.verdicts)        # they were judged for the plan
     with writing(course_root / STAGE):
         shutil.rmtree(course_root / STAGE, ignore_errors=True)
     return summary

@@ -14,7 +14,7 @@ from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.doubts import cost, doubts
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points
+from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points, waiting_answers
 from autograder.classroom.pages import assignment_title, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
@@ -144,9 +144,8 @@ def _together(tables: list[dict]) -> list[list[dict]]:
 
 def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path) -> dict:
     points = exercise_points(verdict, graded, assignment)
-    manual = {id for id, one in assignment.exercises.items() if one.kind == "manual"}
     waiting = [reason for reason in reasons(verdict, points, graded) if not reason.endswith(WRITTEN)]
     target = os.path.relpath(feedback_path(course_root, assignment.name, verdict.student), page.parent)
     return {"student": verdict.label, "link": quote(target), "points": list(points.values()), "reasons": waiting,
             "total": total_points(points, graded),
-            "written": sum(verdict.readable and points[id] is None for id in manual)}
+            "written": waiting_answers(verdict, points, assignment)}

@@ -13,7 +13,10 @@ def wanted(names: str, where: Path | None, course_root: Path) -> list[str]:
     assignment counts for none.
     """
     if names != "all":
-        return list(dict.fromkeys(assignment(name.strip()).name for name in names.split(",") if name.strip()))
+        found = list(dict.fromkeys(assignment(name.strip()).name for name in names.split(",") if name.strip()))
+        if not found:
+            raise CourseError(f"--assignment {names!r} names no assignment: give a number or name, several with commas, or \"all\"")
+        return found
     every = [one.name for one in assignments()]
     found = [name for name in every if _handed_in(where, name, every)] if where else [
         name for name in every if any((course_root / "submitted").glob(f"*/{name}"))]

@@ -18,7 +18,15 @@ from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
 from autograder.classroom.feedback import feedback_path, write_feedback
 from autograder.classroom.gradebook import check_machine, course_config, keep_copy, open_gradebook, prepare_course_root
-from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, hand_grades, reasons, write_csv
+from autograder.classroom.grades import (
+    WRITTEN,
+    HandGrades,
+    exercise_points,
+    hand_grades,
+    reasons,
+    waiting_answers,
+    write_csv,
+)
 from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, notes, write_notes
 from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost, journal, set_aside
 from autograder.classroom.progress import progress, write_progress
@@ -28,7 +36,7 @@ from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import lies_below, tells_case_apart
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Crew, difference, grade_all
-from autograder.grading.submissions import find_submissions
+from autograder.grading.submissions import MARKED_LATE, find_submissions
 from autograder.grading.verdict import Verdict
 
 INDEX = "index.html"        # of a report: all assignments; each has a page beside it
@@ -49,7 +57,8 @@ def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple
 class Summary:
     """What a run gave, and where it lies.
 
-    people: submissions that need a person. changed: what became of points that were there before. left_out: entries
+    people: submissions that need a person for more than written answers; written: of these answers, how many wait. notes: by student,
+    what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
     record could not be read and was made again; lost: those of whom it still cannot be read, with the reason.
     """
@@ -64,6 +73,8 @@ class Summary:
     feedback: Path
     grades: Path
     report: Path
+    written: int = 0
+    notes: dict[str, list[str]] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
@@ -73,6 +84,7 @@ class Summary:
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
         named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
+        named += [f"note       {student}: {sentence}" for student, some in sorted(self.notes.items()) for sentence in some]
         stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
                  "`course grade --regrade` judges them again"] if self.stale else []
         named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
@@ -81,7 +93,8 @@ class Summary:
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
                 f"report     {self.report}", *stale] + (
-            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else [])
+            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
+            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
 
 
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
@@ -163,18 +176,20 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                 guard.troubles.pop(student, None)
                 guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
-    grades, page, people, still = _write(course_root, report, loaded, config, guard)
+    grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
+    ours = {verdicts[one.student].label: [said for said in one.notes if said != MARKED_LATE] for one in submissions if one.student in verdicts}
     return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, changed, left_out(course_root, loaded), stale,
+                   .parents[1], grades, page, written, {student: some for student, some in ours.items() if some}, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
                    {verdict.label: verdict.waits("") for verdict in still.values()})
 
 
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int, dict[str, Verdict]]:
-    """Feedback, grades.csv and report from the journal and the gradebook; how many submissions need a person; whose record is lost.
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int, int, dict[str, Verdict]]:
+    """Feedback, grades.csv and report from the journal and the gradebook; how many submissions need a person; how many written
+    answers wait; whose record is lost.
 
     grades.csv is of the assignment that was graded or reported last; each has its own beside its page.
     """
@@ -186,10 +201,11 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
     people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
+    written = sum(waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment) for verdict, graded in rows)
     page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX)
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
-    return write_csv(report / "grades.csv", rows, assignment), page, people, {verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}
+    return write_csv(report / "grades.csv", rows, assignment), page, people, written, {verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}
 
 
 def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:

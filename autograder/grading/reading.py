@@ -1,7 +1,7 @@
 """From a submission's bytes to the student's work, in a child with limits: the only place where they are parsed."""
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -113,6 +113,17 @@ def copy_notebook(submission: Submission, target: Path, coming: Callable[[str], 
     coming(fingerprint(data))
     write_whole(target, data)
     return fingerprint(data)
+
+
+def with_problem(submission: Submission, copy: Path) -> Submission:
+    """The submission, with the reason if its copy is a placeholder because it turned out, on copying, that it cannot be read."""
+    if submission.problem or not copy.is_file() or not is_placeholder(copy):
+        return submission
+    try:
+        in_limits(lambda: fingerprint(submission.read()))       # a student's own file may begin as a placeholder does
+    except IntakeError as error:
+        return replace(submission, problem=str(error))
+    return submission
 
 
 def placeholder(problem: str) -> bytes:

@@ -18,7 +18,7 @@ from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT,
 from autograder.grading.entries import entries
 from autograder.grading.guard import Guard
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
-from autograder.grading.layouts import Hand, Item, is_quiet
+from autograder.grading.layouts import Hand, Item, canvas, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.moments import as_nbgrader_reads
 from autograder.grading.names import safe_name, shown
@@ -184,9 +184,17 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         else:
             choice.take(parts, item)
     chosen, problem, notes = choice.result()
+    if chosen:
+        whole = replace(whole, entry=_entry_of(chosen, hand))
     when = timestamp_of(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
                    problem=problem, notes=(*whole.notes, *notes, *([NO_TIME] if stamps and not when else [])), timestamp=when if stamps else hand.when)
+
+
+def _entry_of(chosen: Item, hand: Hand) -> str:
+    """What the notebook's own file was called in the platform's download: Canvas numbers each file of a student."""
+    own = next((item.parts[-1] for _, item in hand.files if item.path == chosen.path and chosen.inside[:len(item.inside)] == item.inside), "")
+    return own if canvas(own) and canvas(hand.entry) else hand.entry
 
 
 def _list_zip(item: Item, of_class_zip: bool) -> list:

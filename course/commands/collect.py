@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody's work could not be taken or an entry is nobody's."""
     from autograder.classroom.collect import collect
     from autograder.classroom.exchange import collect_from_exchange
+    from autograder.classroom.handed_over import refuse_inside
     from autograder.classroom.whole_class import journal
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
@@ -39,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     loaded, root = load_assignment(args.assignment), args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
+    if args.submissions:
+        refuse_inside(args.submissions, **{"--course-root": root})
     made = new_course_root(root)
     take_database(args, root, make=True)
     say_made(made)
@@ -54,5 +57,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again, {len(made.same)} as before")
         print("\n".join(f"problem    {student}: {reason}" for student, reason in sorted(made.problems.items())), end="\n" * bool(made.problems))
+        for student, sentences in sorted(made.notes.items()):
+            print("\n".join(f"note       {student}: {sentence}" for sentence in sentences))
         print("\n".join(f"left out   {entry}: {reason}" for entry, reason in sorted(made.left_out.items())), end="\n" * bool(made.left_out))
     return 1 if made.problems or made.left_out else 0

@@ -38,8 +38,8 @@ grades.csv has a row for each of them (`course export` writes it as platforms re
 Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
 gradebook is written here only. The book's page "Grading on many machines" says how.
 
-Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, 1 somebody needs a person, or
-an entry was not graded, 2 could not run, 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes
+Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what waits are written answers that
+nobody has read yet, of which a line says how many; 1 somebody needs a person for another reason, or an entry was not graded, 2 could not run, 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes
 on from there."""
 
 
@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule
+    from autograder.classroom.handed_over import refuse_inside
     from autograder.classroom.several import wanted
     from autograder.classroom.whole_class import grade_class, places
     from autograder.errors import CourseError
@@ -93,10 +94,13 @@ def run(args: argparse.Namespace) -> int:
     if args.sample:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
+    if args.submissions:
+        refuse_inside(args.submissions, **{"--course-root": course_root, "--report": report})
     made = new_course_root(course_root) if args.course_root or not args.sample else ""
     made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
     say_made(made)
+    names = [] if args.sample else wanted(args.assignment, args.submissions, course_root)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
@@ -109,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
             crew = Here(args.jobs, backend, budget)
-        names, summaries = wanted(args.assignment, args.submissions, course_root), []
+        summaries = []
         for place, name in enumerate(names, start=1):
             telling = None if args.json else Telling((name, place, len(names)) if len(names) > 1 else None)
             summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))

@@ -10,6 +10,7 @@ import pytest
 from autograder.classroom.exchange import release_through_exchange
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT
 from autograder.classroom.whole_class import journal
+from autograder.grading.assignment import load_assignment
 from course.cli import main
 
 NAME = "90-stand-in"
@@ -179,3 +180,59 @@ def test_nbgraders_exchange_brings_the_notebook_out_and_the_work_back(stand_in, 
     assert course(root, "grade") == 0
     verdict = journal(root, stand_in)[student]
     assert verdict.results[0]["earned"] == 3 and verdict.timestamp
+
+
+def a_zip_with_a_link(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        link = zipfile.ZipInfo(f"{NAME}.ipynb")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+
+
+def too_large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(30 * 2**20)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("make", "name", "reason"), [(too_large, f"ada/{NAME}.ipynb", "at most 20,971,520 are read"), (a_zip_with_a_link, "ada.zip", "link"),
+                                                      (lambda path: path.symlink_to("/etc/passwd"), f"ada/{NAME}.ipynb", "Links are not followed")])
+@pytest.mark.parametrize("twice", [False, True])
+def test_why_a_hand_in_cannot_be_read_is_said_the_same_from_collect_to_the_page(stand_in, notebook_of, root, tmp_path, make, name, reason, twice, capsys):
+    if twice:
+        (tmp_path / "first" / "ada").mkdir(parents=True)
+        (tmp_path / "first" / "ada" / f"{NAME}.ipynb").write_bytes(notebook_of())
+        assert course(root, "collect", tmp_path / "first") == 0
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True)
+    make(path)
+    capsys.readouterr()
+    assert course(root, "collect", tmp_path / "in") == 1
+    said = capsys.readouterr().out
+    assert "problem    ada: " in said and reason in said
+    assert course(root, "grade") == 1
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert reason in row["needs_human"] and "start as JSON" not in row["needs_human"]
+    assert reason in (root / "feedback" / "ada" / NAME / f"{NAME}.html").read_text()
+
+
+@pytest.mark.sandbox
+def test_what_is_handed_in_beside_the_notebook_is_named_on_the_screen(stand_in, notebook_of, root, tmp_path, capsys):
+    for place, beside in enumerate(("bo_103_9000_essay.pdf", "bo_103_9900_essay.pdf")):
+        given = handed_in(tmp_path / f"in-{place}", notebook_of(), {f"bo_103_9003_{NAME}-1.ipynb": None, beside: b"pdf"})
+        said = "note       bo: essay.pdf: only the notebook is graded; other files are left out"
+        assert course(root, "collect", given) == 0 and said in capsys.readouterr().out
+        assert course(root, "grade", given) == 0 and said in capsys.readouterr().out
+        assert journal(root, load_assignment("90"))["bo"].entry == f"bo_103_9003_{NAME}-1.ipynb"
+
+
+@pytest.mark.parametrize("words", [["collect", "in", "--course-root", "in/class"], ["grade", "in", "--course-root", "in/class"],
+                                   ["grade", "in", "--report", "in/ada/report"], ["grade", "in", "--report", "in"]])
+def test_nothing_is_written_into_the_folder_of_the_submissions(stand_in, notebook_of, tmp_path, monkeypatch, words, capsys):
+    monkeypatch.chdir(tmp_path)
+    handed_in(tmp_path / "in" / "ada", notebook_of(), {f"{NAME}.ipynb": None})
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*words, "--assignment", "90"]) == 2
+    assert f"{words[2]} {words[3]} is in in, the folder of the submissions" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before

@@ -8,8 +8,12 @@ import zipfile
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.feedback import feedback_path
 from autograder.classroom.grades import AGAIN, HandGrades, reasons
+from autograder.classroom.platforms import zip_feedback
+from autograder.classroom.replay import _find
 from autograder.classroom.whole_class import grade_class
+from autograder.grading.assignment import load_assignment
 from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 from course.cli import main
 
@@ -190,3 +194,25 @@ def test_an_old_score_of_a_written_answer_waits_as_well():
     row = Verdict("ada", "01-x", "", ""), {"01.bank": 5.0, "01.ppmi": 3.0}
     assert reasons(*row, HandGrades(points={"bank": 5.0})) == []
     assert reasons(*row, HandGrades(points={"bank": 5.0}, again={"bank"})) == [f"01.bank: {AGAIN}"]
+
+
+def test_students_whose_names_differ_in_case_only_have_folders_of_their_own(graded, tmp_path):
+    rows = [(Verdict(student, NAME, "", ""), None) for student in ("SAM", "Sam", "sam", "sam (2)")]
+    for verdict, _ in rows:
+        page = feedback_path(tmp_path, NAME, verdict.student)
+        page.parent.mkdir(parents=True)
+        page.write_text(verdict.student)
+    assert zip_feedback("folders", rows, load_assignment("90"), tmp_path, tmp_path / "all.zip").students == 4
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        names = archive.namelist()
+        assert len({name.casefold() for name in names}) == 4 and sorted(archive.read(name).decode() for name in names) == ["SAM", "Sam", "sam", "sam (2)"]
+
+
+def test_a_key_as_grades_csv_spells_it_finds_its_student():
+    records = {"=f0": Verdict("=f0", NAME, "", "", name="e"), "'x": Verdict("'x", NAME, "", ""), "x": Verdict("x", NAME, "", "")}
+    assert [_find(records, said, "root", NAME).student for said in ("'=f0", "=f0", "'x", "x")] == ["=f0", "=f0", "'x", "x"]
+
+
+def test_an_error_is_json_where_json_was_asked_for(tmp_path, capsys):
+    assert main(["report", "--course-root", str(tmp_path / "none"), "--json"]) == 2
+    assert "there is no such course root" in json.loads(capsys.readouterr().out)["error"]

@@ -1,4 +1,6 @@
 """Several assignments in one command: which ones, how far it is, and Ctrl-C, which loses nothing."""
+import csv
+import json
 import os
 import signal
 import sys
@@ -45,7 +47,7 @@ def test_one_command_grades_all_that_was_handed_in_and_says_which_it_is_at(stand
     put(tmp_path / "in" / "ada" / FIRST / f"{FIRST}.ipynb", Notebook(load_assignment("01")).data())
     code = main(["grade", str(tmp_path / "in"), "--assignment", "all", "--course-root", str(root)])
     said = capsys.readouterr().out
-    assert code == 0
+    assert code == 0 and "answer" not in said         # nobody wrote one
     assert f"1/2 {FIRST}     1 of 1" in said and f"2/2 {STAND_IN}     1 of 1" in said
     assert {name: journal(root, load_assignment(name))["ada"].results[0]["earned"] for name in ("01", "90")} == {"01": 0, "90": 3}
 
@@ -107,3 +109,33 @@ def test_help_names_the_code_of_an_interrupted_grading(capsys):
     with pytest.raises(SystemExit):
         main(["grade", "--help"])
     assert "130 interrupted (Ctrl-C): what was graded by then is kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("names", ["", ",", " , "])
+def test_no_assignment_at_all_is_refused_before_anything_is_made(stand_in, tmp_path, monkeypatch, names, capsys):
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "in" / "ada" / f"{STAND_IN}.ipynb", b"{}")
+    assert main(["grade", "in", "--assignment", names, "--hand-in", "best"]) == 2
+    assert "names no assignment" in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.sandbox
+def test_written_answers_that_wait_are_counted_in_a_line_and_a_cell_that_cannot_be_read_is_no_zero(stand_in, new_root, tmp_path, capsys):
+    root = new_root(tmp_path / "course")
+    first = load_assignment("01")
+    for student, source in (("ada", "One row."), ("bo", "Two rows."), ("cy", [3, None])):
+        made = json.loads(Notebook(first).data())
+        [cell] = [cell for cell in made["cells"] if cell["metadata"].get("nbgrader", {}).get("grade_id") == "bank"]
+        cell["source"] = source
+        put(tmp_path / ("later" if student == "cy" else "in") / student / f"{FIRST}.ipynb", json.dumps(made).encode())
+    assert main(["grade", str(tmp_path / "in"), "--course-root", str(root)]) == 0
+    assert "written    2 written answers wait for you" in capsys.readouterr().out
+    assert main(["grade", str(tmp_path / "later"), "--course-root", str(root)]) == 1
+    said = capsys.readouterr().out
+    assert "people     1 submission needs a person" in said and "written    2 written answers wait for you" in said
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        row = next(row for row in csv.DictReader(file) if row["student"] == "cy")
+    assert row["01.bank"] == "" and row["needs_human"] == "01.bank: The cell of this exercise cannot be read (its source is no text); no points were decided."
+    page = (root / "feedback" / "cy" / FIRST / f"{FIRST}.html").read_text()
+    assert "its source is no text" in page and "What was left out" in page
+    assert "its source is no text" in (root / "report" / f"{FIRST}.html").read_text()
