@@ -50,7 +50,8 @@ def recorded(assignment: Assignment) -> Recording:
         ran = subprocess.run([sys.executable, "-m", "autograder.classroom.recording", assignment.number, folder], cwd=folder, text=True,
                              capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"})
         if ran.returncode:
-            raise CourseError(f"{assignment.name}: what its checks work out could not be recorded: {ran.stderr.strip()[-1500:]}")
+            raise CourseError(f"{assignment.name}: what its checks work out could not be recorded; `course release {assignment.number} --checks-as-they-are` "
+                              f"writes the archive without that: {ran.stderr.strip()[-1500:]}")
         report = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))
         texts = {path: (Path(folder) / "texts" / path).read_bytes() for path in report.pop("paths")}
     return Recording(texts, **report)

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from autograder.authoring.catalogue import ROOT, bare
 from autograder.checks.withholding import in_chapter
-from autograder.classroom.recording import Recording, recorded
+from autograder.classroom.recording import Recording, chapter_modules, recorded
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.closure import file_of, imports, modules_in
@@ -31,6 +31,7 @@ COMPARES = "a check compares with it"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 NEVER = ("autograder/grading/", "autograder/classroom/", "autograder/sandbox/", "course/sample_class/", "solutions/")
 DATA = ("reference_impl/**/*.toml", "reference_impl/**/*.json", "requirements.lock", "LICENSE", "LICENSE-TEXT")
+AS_THEY_ARE = "left as it is, with what works right values out, as --checks-as-they-are asks"
 FIGURES = "course/book/figures.py"      # draws with the scripts in book/assets/
 STAND_IN = '''"""Withheld in this archive: {why}."""
 from autograder.checks.withheld import StandIn
@@ -77,8 +78,9 @@ class Release:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def release(assignment: Assignment, path: Path, with_reference: bool = False) -> Release:
-    """Write the archive of one assignment. with_reference: leave what is withheld as it is.
+def release(assignment: Assignment, path: Path, with_reference: bool = False, checks_as_they_are: bool = False) -> Release:
+    """Write the archive of one assignment. with_reference: leave what is withheld as it is, and the checks. checks_as_they_are: leave
+    these alone as they are, working-out included: nothing is recorded.
 
     Raises CourseError for an assignment in which faults are drawn (each student has a notebook of their own), and where a
     line of a solution stands in the notebook or in the course's own files. Checks and reference may share a line with one.
@@ -89,8 +91,11 @@ def release(assignment: Assignment, path: Path, with_reference: bool = False) ->
     leaked = leaks(assignment, sources(assignment, Release(path), with_reference))
     if leaked:
         raise CourseError(f"{assignment.name}: a line of a solution would reach the students: {'; '.join(leaked)}")
-    made, taken = Release(path), Recording() if with_reference else recorded(assignment)
+    made, taken = Release(path), Recording() if with_reference or checks_as_they_are else recorded(assignment)
     made.recorded, made.expressions, made.compared, made.kept = taken.recorded, taken.expressions, taken.compared, dict(taken.kept)
+    if checks_as_they_are and not with_reference:
+        made.kept = dict.fromkeys(sorted(path.removesuffix(".py").replace("/", ".") for path in chapter_modules(list(
+            sources(assignment, Release(path), True)))), AS_THEY_ARE)
     texts = sources(assignment, made, with_reference, taken.texts)
     write_whole(path, _zipped(f"word2serve-{assignment.name}", texts))
     made.files = sorted(texts)

@@ -15,7 +15,7 @@ The visible checks compare with right values. What works these out stands in the
 line, and gives what it gave when the archive was made: with visible seeds a check always asks the same. To find out what can be
 recorded, and that it suffices, the reference and one in five of the other right answers and known mistakes are checked with the
 repository and once more with the archive (all of them where WORD2SERVE_EVERY_CASE is set, as in the long tests). That takes a
-minute or two, and nothing is written unless all get the same. What has to stay, because a student's code calls it or because it
+minute or two, with chapters of kernels many more, and nothing is written unless all get the same. What has to stay, because a student's code calls it or because it
 is asked about a student's answer, is named under "kept", with the reason.
 
 --exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the course root's
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: release/NAME.zip here)")
     parser.add_argument("--with-reference", action="store_true", help="leave the reference and the checks as they are, answers included")
+    parser.add_argument("--checks-as-they-are", action="store_true", help="record nothing: quick, and who copies a line of the checks that "
+                        "works a value out has an answer")
     parser.add_argument("--exchange", action="store_true", help="release the notebook through nbgrader's exchange, too")
     parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR",
                         help="nbgrader's course root, for --exchange (default: class)")
@@ -42,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     loaded = load_assignment(args.assignment)
     fresh = [new_place(args.out, "--out"), new_course_root(args.course_root) if args.exchange else ""]
-    made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference)
+    made = release(loaded, args.out or Path("release") / f"{loaded.name}.zip", args.with_reference, args.checks_as_they_are)
     exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
     say_made(*fresh)
     if args.json:
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(f"written    {made.path} ({len(made.files)} files, {made.path.stat().st_size / 1024:.0f} KB)")
     print(f"withheld   {', '.join(made.withheld) or 'nothing'}")
-    if not args.with_reference:
+    if not (args.with_reference or args.checks_as_they_are):
         print(f"recorded   {len(made.recorded)} functions and {made.expressions} expressions of the checks; {made.compared} answers "
               "get the same from the archive as from here")
     for why in dict.fromkeys(made.kept.values()):

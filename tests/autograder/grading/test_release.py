@@ -235,3 +235,12 @@ def test_every_right_answer_and_every_known_mistake_gets_the_same_from_an_archiv
     answers = [(id, "reference") for id in exercises] + list(others(exercises))
     found = replayed(archive, told(number, answers), tmp_path, number)
     assert len(answers) > 20 and found == {"missed": [], "differ": [], "said": []}
+
+
+def test_checks_can_be_left_as_they_are_and_are_named(tmp_path):
+    one = load_assignment("03")
+    made = release(one, tmp_path / "quick.zip", checks_as_they_are=True)
+    here = "autograder.chapters.c03_context_before_attention.test_next_word"
+    with zipfile.ZipFile(made.path) as archive:
+        text = archive.read(f"word2serve-{one.name}/{here.replace('.', '/')}.py").decode()
+    assert "max(number - discount, 0) / total" in text and made.recorded == {} and here in made.kept and "reference_impl.models" in " ".join(made.withheld)
