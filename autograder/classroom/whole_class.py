@@ -36,7 +36,7 @@ from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.files import lies_below, tells_case_apart
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Crew, difference, grade_all
-from autograder.grading.submissions import MARKED_LATE, find_submissions
+from autograder.grading.submissions import MARKED_LATE, Submission, find_submissions
 from autograder.grading.verdict import Verdict
 
 INDEX = "index.html"        # of a report: all assignments; each has a page beside it
@@ -179,12 +179,17 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
     changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
                for line in difference(earlier, batch.verdicts[student])]
-    ours = {verdicts[one.student].label: [said for said in one.notes if said != MARKED_LATE] for one in submissions if one.student in verdicts}
     return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, written, {student: some for student, some in ours.items() if some}, changed, left_out(course_root, loaded), stale,
+                   .parents[1], grades, page, written, _beside(submissions, verdicts), changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
                    {verdict.label: verdict.waits("") for verdict in still.values()})
+
+
+def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict[str, list[str]]:
+    """By student, in sentences, what was handed in beside the notebook."""
+    found = {verdicts[one.student].label: [said for said in one.notes if said != MARKED_LATE] for one in submissions if one.student in verdicts}
+    return {student: some for student, some in found.items() if some}
 
 
 def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int, int, dict[str, Verdict]]:
