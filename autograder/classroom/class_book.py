@@ -29,7 +29,7 @@ from traitlets.config import Config
 from autograder.classroom import gradebook as by_nbgrader
 from autograder.classroom.database import database_error, trouble
 from autograder.classroom.gradebook import open_gradebook
-from autograder.classroom.nbgrader_steps import MARK, FromVerdict, SaveVerdict, ShowPoints, configure
+from autograder.classroom.nbgrader_steps import BEFORE, MARK, FromVerdict, SaveVerdict, ShowPoints, configure
 from autograder.errors import MachineError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -69,11 +69,12 @@ class ClassBook:
             by_nbgrader.store(self._config, self._course_root, verdict, self._assignment)
             return
         name, path = self._assignment.name, self._path(verdict)
+        before = _sources(path)
         if path.parent.exists():
             with writing(self._course_root):
                 shutil.rmtree(path.parent)
         resources = {"nbgrader": {"student": verdict.student, "assignment": name, "notebook": name,
-                                  "db_url": self._config.CourseDirectory.db_url}}
+                                  "db_url": self._config.CourseDirectory.db_url}, BEFORE: before}
         notebook = new_notebook(metadata={MARK: {"sha256": verdict.submission}})
         with self._transaction(writes=True):
             self.gradebook.update_or_create_student(verdict.student)
@@ -130,6 +131,15 @@ class ClassBook:
             raise MachineError(trouble(self._config.CourseDirectory.db_url, said)) from error
         finally:
             self.gradebook.db.remove()
+
+
+def _sources(path: Path) -> dict[str, str]:
+    """The cells of a notebook of ours by grade id; none where there is none that can be read."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return {cell["metadata"].get("nbgrader", {}).get("grade_id"): "".join(cell["source"]) for cell in cells}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float | None]:

@@ -28,6 +28,7 @@ from autograder.grading.submissions import Submission
 from autograder.grading.transplant import assemble, marks
 
 MARK = "word2serve"     # our key in a notebook's metadata
+BEFORE = "word2serve-before"        # in the resources: the sources, by grade id, of the notebook that was stored until now
 STAND_IN = b"word2serve stand-in "      # begins the file that stands for a submission while we store its verdict
 TEMPLATES = Path(__file__).parent / "templates"
 TAGS = frozenset("a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s "
@@ -172,8 +173,12 @@ class SaveVerdict(NbGraderPreprocessor):
     """In place of nbgrader's SaveAutoGrades: one commit a notebook, and no zero where a human must decide."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Save every automatic score and comment; what was given by hand is kept and marked for another look."""
-        names, verdict = resources["nbgrader"], resources[MARK]
+        """Save every automatic score and comment; what was given by hand is kept.
+
+        It is marked for another look where the work or its automatic score is another than before, or where that is not known.
+        """
+        names, verdict, before = resources["nbgrader"], resources[MARK], resources.get(BEFORE) or {}
+        sources = {marks(cell).get("grade_id"): cell.source for cell in nb.cells}
         with gradebook_of(self, names["db_url"]) as gradebook:
             submission = gradebook.find_submission(names["assignment"], names["student"])
             rows = next(one for one in submission.notebooks if one.name == names["notebook"])
@@ -186,8 +191,12 @@ class SaveVerdict(NbGraderPreprocessor):
                 if is_grade(cell):
                     grade = grades[key]
                     waits = not verdict.readable or key in waiting or any(one.output_type == "error" for one in cell.get("outputs", ()))
-                    grade.auto_score = None if waits else determine_grade(cell, self.log)[0]
-                    grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
+                    earlier, grade.auto_score = grade.auto_score, None if waits else determine_grade(cell, self.log)[0]
+                    work = key.removesuffix("-check")
+                    if grade.manual_score is None:
+                        grade.needs_manual_grade = grade.auto_score is None
+                    elif before.get(work) != sources.get(work) or grade.auto_score != earlier:
+                        grade.needs_manual_grade = True
                 if is_solution(cell):
                     comments[key].auto_comment = "No response." if untouched else None
             submission.timestamp = parse_utc(verdict.timestamp) if verdict.timestamp else None

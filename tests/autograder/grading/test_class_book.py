@@ -1,5 +1,6 @@
 """The gradebook held open for a class: the rows and the bytes that `nbgrader autograde` gives, and all of a submission or nothing."""
 import os
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
@@ -78,7 +79,9 @@ def test_the_open_gradebook_gets_the_rows_and_the_bytes_that_nbgrader_autograde_
     assert files(other) == files(one) and len(files(one)) == 4
 
 
-def test_points_given_by_hand_stay_and_are_marked_for_another_look(stand_in, verdicts, course):
+@pytest.mark.parametrize(("changed", "marked"), [({}, False), ({"own": {"double": "def double(x):\n    return 2 * x"}}, True)],
+                         ids=["the same work", "other work"])
+def test_points_given_by_hand_stay_and_are_marked_for_another_look_where_the_work_is_another(stand_in, verdicts, course, changed, marked):
     root = course("open", verdicts)
     ada = verdicts[0]
     with open_class_book(course_config(root), root, stand_in) as book:
@@ -86,11 +89,13 @@ def test_points_given_by_hand_stay_and_are_marked_for_another_look(stand_in, ver
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.find_grade("double-check", STAND_IN, STAND_IN, "ada").manual_score = 2.5
         gradebook.db.commit()
+    later = replace(ada, **changed)
+    save_verdict(root, later)
     with open_class_book(course_config(root), root, stand_in) as book:
-        book.store(ada)
+        book.store(later)
     with open_gradebook(course_config(root)) as gradebook:
         grade = gradebook.find_grade("double-check", STAND_IN, STAND_IN, "ada")
-        assert (grade.auto_score, grade.manual_score, grade.needs_manual_grade) == (3.0, 2.5, True)
+        assert (grade.auto_score, grade.manual_score, grade.needs_manual_grade) == (3.0, 2.5, marked)
 
 
 def test_a_step_that_fails_leaves_nothing_of_its_submission_and_the_next_is_stored(stand_in, verdicts, course):
