@@ -15,12 +15,13 @@ ABOVE = ("course", "autograder", "reference_impl")      # each may import those 
 ROOMS = {
     "errors": set(),
     "checks": set(),
+    "recorded": {"checks"},
     "chapters": {"checks"},
     "check": {"checks", "errors"},
     "sandbox": {"checks", "errors"},
     "authoring": {"checks", "errors", "sandbox"},
     "grading": {"authoring", "checks", "errors", "sandbox"},
-    "classroom": {"authoring", "checks", "errors", "grading", "sandbox"},
+    "classroom": {"authoring", "checks", "errors", "grading", "recorded", "sandbox"},
 }
 EXCEPTIONS = {("chapters/conftest.py", "authoring")}    # pytest's way into the checks: whose functions to run them on
 

@@ -67,7 +67,7 @@ class Run:
     """The child's work; see the module's docstring."""
 
     def __init__(self, assignment: Assignment, folder: Path):
-        from autograder.classroom.release import Release, sources
+        from autograder.classroom.contents import Release, sources
         self.assignment, self.folder = assignment, folder
         self.modules = chapter_modules(sorted(sources(assignment, Release(folder), with_reference=True)))
         self.dropped: dict[str, str] = {}
@@ -123,7 +123,7 @@ class Run:
 
     def missed(self, texts: dict[str, bytes], watching) -> dict[str, str]:
         """What the archive's checks lacked, by key: the reason why it stays."""
-        from autograder.classroom.release import Release, laid_out, sources
+        from autograder.classroom.contents import Release, laid_out, sources
         archive = Path(tempfile.mkdtemp(dir=self.folder))
         laid_out(archive, sources(self.assignment, Release(archive), with_reference=False, instead=texts))
         ran = subprocess.run([sys.executable, "-m", "autograder.classroom.replaying", self.assignment.number, str(archive), str(self.folder / "expected.json")],
