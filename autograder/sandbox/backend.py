@@ -22,9 +22,11 @@ from typing import Protocol
 from autograder.sandbox.limits import Limits
 
 # One thread: the grader runs one sandbox on each core. No bytecode cache, no display, no home.
+# glibc gives back what is freed: it would keep up to 64 MiB in its heap, which a later call under a cap could use unseen.
+KEEPS_NOTHING = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "student", "LANG": "C.UTF-8",
                "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-               "OMP_WAIT_POLICY": "PASSIVE", "MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/matplotlib"}
+               "OMP_WAIT_POLICY": "PASSIVE", "MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/matplotlib"} | KEEPS_NOTHING
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class ProcessBackend(Backend):
     def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
         """The interpreter itself, with the caller's environment."""
         command = worker_command(stage, limits, warm, read, write, sites=site_folders(), count_processes=False)
-        return Launch(command, (read, write), dict(os.environ) | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"})
+        return Launch(command, (read, write), dict(os.environ) | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"} | KEEPS_NOTHING)
 
 
 def worker_command(stage: Path | str, limits: Limits, warm: Sequence[str], read: int, write: int,

@@ -72,6 +72,18 @@ def test_what_goes_strip_by_strip_fits_and_the_whole_table_does_not(student):
     assert torch.isclose(student.whole(X), expected, rtol=1e-3)
 
 
+def test_what_earlier_calls_gave_back_is_not_there_for_a_capped_one():
+    """Left to itself, glibc keeps up to 64 MiB that were freed in its heap, where a limit on addresses does not see them used."""
+    notebook = "import torch\ndef held(sizes): return torch.tensor(float(sum(one[-1] for one in [torch.ones(size << 18) for size in sizes])))\n"
+    with open_student([Cell("setup", notebook)], limits=Limits(call_seconds=60)) as student:
+        assert [float(student.held(sizes)) for sizes in ([30], [28], [40])] == [1, 1, 1]     # MiB
+        with student.capped(24 * MIB):
+            assert float(student.held([20])) == 1
+            with pytest.raises(StudentError) as caught:
+                student.held([20, 20])
+        assert caught.value.kind == "memory"
+
+
 @pytest.mark.parametrize(("name", "kinds"), [("raises_the_limit", {"error", "memory"}), ("forks", {"error", "memory"}),
                                              ("waits_for_a_helper", {"time"}), ("crashes", {"killed"}), ("leaves", {"time"})])
 def test_a_cap_cannot_be_lifted_forked_away_or_handed_to_a_helper(name, kinds):
