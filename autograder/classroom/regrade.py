@@ -19,8 +19,8 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
 from autograder.grading.files import writing
 from autograder.grading.guard import Guard
-from autograder.grading.schedule import difference, grade_all
-from autograder.grading.verdict import Verdict, save_verdict
+from autograder.grading.schedule import Here, difference, grade_all
+from autograder.grading.verdict import BUDGET_SECONDS, Verdict, save_verdict
 
 STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
@@ -69,17 +69,20 @@ def _said(points: float | None) -> str:
 
 
 def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,
-         progress: Callable[[int, int, Verdict], None] | None = None) -> Plan:
-    """Judge again what is by older checks and compare; writes only below `.regrade/`. CourseError if nothing was graded here."""
-    course_root = course_root.resolve()
+         progress: Callable[[int, int, Verdict], None] | None = None, budget: float = BUDGET_SECONDS) -> Plan:
+    """Judge again what is by older checks and compare; writes only below `.regrade/`. CourseError if nothing was graded here.
+
+    budget: seconds that one submission may use.
+    """
+    course_root, crew = course_root.resolve(), Here(jobs, backend, budget)
     if not (course_root / "verdicts" / assignment.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
     older = {student: one for student, one in everybody(course_root, assignment).items() if is_lost(one) or one.checks != assignment.checks_hash}
     copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
     stage, config = _stage(course_root), course_config(course_root)
     todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(
-        several, assignment, where, jobs, backend=backend), stage)
-    again = grade_all(todo, assignment, stage, jobs, backend=backend, progress=progress).verdicts
+        several, assignment, where, crew=crew), stage)
+    again = grade_all(todo, assignment, stage, progress=progress, crew=crew).verdicts
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
                 cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies})

@@ -11,7 +11,7 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.names import shown
 from autograder.grading.schedule import difference
-from autograder.grading.verdict import Verdict, grade_submission, record_path, sandboxes
+from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission, record_path, sandboxes
 
 
 @dataclass
@@ -38,10 +38,10 @@ class Replay:
         return found + ([f"differs    {line}" for line in self.differences] or ["the same   every behaviour came out as in the record"])
 
 
-def replay(course_root: Path, assignment: str, student: str, backend: object = None) -> Replay:
+def replay(course_root: Path, assignment: str, student: str, backend: object = None, budget: float = BUDGET_SECONDS) -> Replay:
     """Judge again what a student's record was made from. Raises CourseError where there is no record or no such copy.
 
-    student: the key, the name or the platform's number. What was given by hand is not part of a verdict.
+    student: the key, the name or the platform's number. budget: seconds that it may use. What was given by hand is not part of a verdict.
     """
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     record = _find(everybody(course_root, loaded), student, course_root, loaded.name)
@@ -52,8 +52,8 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
         raise CourseError(f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
                           f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again")
     loaded.load()
-    with sandboxes(loaded, backend) as pool:
-        again = grade_submission(copy, loaded, course_secret(course_root), pool)
+    with sandboxes(loaded, backend, budget) as pool:
+        again = grade_submission(copy, loaded, course_secret(course_root), pool, budget=budget)
     return Replay(record, again, record_path(course_root, loaded.name, record.student), difference(record, again))
 
 

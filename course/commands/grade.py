@@ -5,6 +5,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from course.budget_option import add_budget, budget_of
 from course.database_option import add_database, take_database
 from course.folders import new_course_root, new_place, say_made
 
@@ -55,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
                         help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
-    parser.add_argument("--budget", type=float, default=None, metavar="SECONDS",
-                        help="what one submission may use, its cells and calls together (default: 60); waiting for a processor is not charged, and "
-                        "three times as many seconds by the clock end it too. What is not judged by then waits for you, and is judged again with a larger budget")
+    add_budget(parser, ", and is judged again with a larger budget")
     parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks; without "
                         "SUBMISSIONS only those, from the copies of earlier runs")
     parser.add_argument("--hand-in", choices=("last", "best"), help="which of a student's hand-ins counts, from now on in this course root (default: last)")
@@ -82,15 +81,12 @@ def run(args: argparse.Namespace) -> int:
     from autograder.errors import CourseError
     from autograder.grading.schedule import Here
     from autograder.grading.telling import Telling
-    from autograder.grading.verdict import BUDGET_SECONDS
     from autograder.sandbox import choose_backend
     from course.sample_class.graded import grade_sample_class
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
-    budget = BUDGET_SECONDS if args.budget is None else args.budget
-    if not 1 <= budget <= 86_400:
-        raise CourseError(f"--budget {budget:g}: give seconds from 1 to 86400")
+    budget = budget_of(args)
     if args.sample:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)

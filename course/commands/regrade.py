@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from course.budget_option import add_budget, budget_of
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR", help="where the report goes (default: report/ in the course root)")
+    add_budget(parser, "; give it again if you graded with more")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
     parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
@@ -43,12 +45,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
+    budget = budget_of(args)
     root, report = places(args.course_root, args.report, False)
     course_root_there(root)
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-    made = plan(root, load_assignment(args.assignment), backend, args.jobs)
+    made = plan(root, load_assignment(args.assignment), backend, args.jobs, budget=budget)
     if not args.json:
         print("\n".join(made.lines()), flush=True)
     summary = write(root, report, made, backend) if args.write and made.verdicts else None

@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.budget_option import add_budget, budget_of
 from course.folders import course_root_there
 
 SUMMARY = "judge one student's notebook again and compare with the record"
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
+    add_budget(parser, "; give it again if you graded with more")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
     parser.add_argument("--cold", action="store_true", help="start the sandbox anew, instead of forking it from one that has imported torch")
     parser.add_argument("--allow-unsafe", action="store_true",
@@ -33,8 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.whole_class import places
     from autograder.sandbox import choose_backend
 
+    budget = budget_of(args)
     root, _ = places(args.course_root, None, args.sample)
-    found = replay(course_root_there(root), args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold))
+    found = replay(course_root_there(root), args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold), budget)
     print(json.dumps({"path": str(found.path), "differences": found.differences, "record": found.record.to_json(),
                       "again": found.again.to_json()}, indent=1) if args.json else "\n".join(found.lines()))
     return 1 if found.differences else 0

@@ -248,6 +248,19 @@ def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_t
     assert not Account().over and patience(60.0) > CEILING * 60.0
 
 
+@pytest.mark.sandbox
+def test_who_verifies_or_regrades_gives_the_budget_of_the_run(slow, hand_in, tmp_path, capsys, monkeypatch):
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    hand_in("ada", SLEEPS).path.rename(tmp_path / "in" / "ada" / f"{NAME}.ipynb")
+    root = ["--course-root", str(tmp_path / "class")]
+    assert main(["grade", str(tmp_path / "in"), "--assignment", "93", *root, "--budget", "20"]) == 0
+    assert main(["verify", "ada", "93", *root, "--budget", "20"]) == 0 and main(["verify", "ada", "93", *root, "--budget", "1"]) == 1
+    monkeypatch.setitem(slow.__dict__, "checks_hash", "other")
+    assert main(["regrade", "93", *root, "--budget", "1"]) == 1
+    capsys.readouterr()
+    assert main(["regrade", "93", *root, "--budget", "20"]) == 0, capsys.readouterr().out
+
+
 def test_the_budget_travels_with_the_terms_and_what_comes_back_says_where_it_ended(slow, hand_in):
     terms = parcels.terms(slow, "bubblewrap", False, 7.5)
     assert terms["budget"] == 7.5 and parcels.differences(terms, parcels.terms(slow, "bubblewrap", False, terms["budget"])) == []
@@ -255,6 +268,8 @@ def test_the_budget_travels_with_the_terms_and_what_comes_back_says_where_it_end
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
-def test_a_budget_that_makes_no_sense_is_refused_in_words(seconds, tmp_path, capsys):
-    assert main(["grade", str(tmp_path), "--course-root", str(tmp_path / "class"), f"--budget={seconds}"]) == 2
+@pytest.mark.parametrize("command", [["grade", "in"], ["regrade"], ["verify", "ada"]])
+def test_a_budget_that_makes_no_sense_is_refused_in_words(command, seconds, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--course-root", str(tmp_path / "class"), f"--budget={seconds}"]) == 2
     assert "give seconds from 1 to 86400" in capsys.readouterr().err and not (tmp_path / "class").exists()
