@@ -88,7 +88,7 @@ def _setup(one: Assignment) -> list[tuple[str, str]]:
 def _in_sandbox(exercise: Exercise, cells: list[tuple[str, str]]) -> float:
     """The points in the real sandbox, with a hidden seed."""
     from autograder.sandbox.cells import Cell
-    from autograder.sandbox.remote import open_student
+    from autograder.sandbox.opening import open_student
     with open_student([Cell(label, source) for label, source in cells],
                       in_chapter([exercise])) as student:
         return run_exercise(exercise, student, lambda stage: rng_for(exercise.id, stage, "try", secret=b"sandbox"),

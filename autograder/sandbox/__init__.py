@@ -3,7 +3,7 @@
 `open_student(cells, withhold)` is what grading uses; `course doctor` proves what this machine can hold back.
 The names are loaded on first use, because the worker inside the sandbox imports this package too and must stay small.
 """
-_WHERE = {"Cell": "cells", "RemoteStudent": "remote", "open_student": "remote", "Limits": "limits", "Pool": "pool",
+_WHERE = {"Cell": "cells", "RemoteStudent": "remote", "open_student": "opening", "Limits": "limits", "Pool": "pool",
           "choose_backend": "choice"}
 __all__ = list(_WHERE)
 

@@ -15,7 +15,7 @@ from autograder.sandbox.backend import Backend
 from autograder.sandbox.bait import Bait
 from autograder.sandbox.cells import Cell
 from autograder.sandbox.limits import MIB, Limits
-from autograder.sandbox.remote import open_student
+from autograder.sandbox.opening import open_student
 
 HELD, ESCAPED, UNTRIED = "held", "ESCAPED", "not tried"
 # Small enough that hitting each limit takes a moment, large enough for an interpreter.

@@ -14,8 +14,8 @@ from autograder.sandbox.backend import Backend
 from autograder.sandbox.bait import Bait
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.opening import WARM
 from autograder.sandbox.process import Process
-from autograder.sandbox.remote import WARM
 from autograder.sandbox.stage import stage
 
 ALL_HELD, SOMETHING_ESCAPED, NO_ISOLATION = 0, 1, 2

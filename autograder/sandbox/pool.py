@@ -13,8 +13,9 @@ from autograder.sandbox.backend import Backend
 from autograder.sandbox.cells import Cell
 from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.opening import WARM, open_student
 from autograder.sandbox.process import Process
-from autograder.sandbox.remote import WARM, RemoteStudent, open_student
+from autograder.sandbox.remote import RemoteStudent
 from autograder.sandbox.stage import stage
 
 
@@ -31,6 +32,7 @@ class Pool:
         self.warm = WARM if warm is None else warm
         self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()
+        self._killed: list[Process] = []        # it takes milliseconds until they are gone, and nobody needs to wait
         self._left: int | None = None
 
     def __enter__(self) -> "Pool":
@@ -39,6 +41,7 @@ class Pool:
     def __exit__(self, *error: object) -> None:
         while self._waiting:
             self._waiting.popleft().kill()
+        self._bury()
 
     def prepare(self, wait: bool = True) -> None:
         """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them.
@@ -55,13 +58,18 @@ class Pool:
     @contextmanager
     def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None) -> Iterator[RemoteStudent]:
         """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
+        self._bury()
         process = self._waiting.popleft() if self._waiting else self._start()
         if self._left is not None:
             self._left -= 1
         self._fill()
         with open_student(cells, self.withhold, self.limits, self.backend, warm=self.warm, process=process,
-                          ignored=ignored, extra=self.extra, account=account) as student:
+                          ignored=ignored, extra=self.extra, account=account, bury=self._killed.append) as student:
             yield student
+
+    def _bury(self) -> None:
+        while self._killed:
+            self._killed.pop().bury()
 
     def _fill(self) -> None:
         wanted = self.ahead if self._left is None else min(self.ahead, self._left)

@@ -50,6 +50,8 @@ class Process:
         finally:
             for fd in (read_inside, write_inside, errors_inside):
                 os.close(fd)
+        self._arrived = bytearray()         # read, and not asked for yet: a frame's length comes with the frame
+        self._dying: list[int] | None = None       # once it was killed: its processes, to be waited for
         self._next_look = 0.0
         self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
         self.started = self._asked = time.monotonic()
@@ -97,11 +99,10 @@ class Process:
         self._waited_before = self._waiting.total
         view = memoryview(frame)
         while view:
-            self._wait(self._write, select.POLLOUT, deadline)
             try:
                 view = view[os.write(self._write, view[:PIECE]):]
             except BlockingIOError:
-                continue
+                self._wait(self._write, select.POLLOUT, deadline)
             except BrokenPipeError:
                 raise self._died_by_itself() from None
 
@@ -125,20 +126,30 @@ class Process:
 
     def kill(self) -> None:
         """Kill the whole tree and wait until it is gone. Safe to call twice."""
-        if self._child is None:
+        self.end()
+        self.bury()
+
+    def end(self) -> None:
+        """Kill the whole tree: no line of a student's runs any more. Until it is gone, see `bury`, its memory is taken. Safe to call twice."""
+        if self._child is None or self._dying is not None:
             return
         self._look_at_peak()
         self._look_at_waiting()
         # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
         inner = children(self._child.pid)
-        watched = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
+        self._dying = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
         for pid in [self._child.pid, *inner]:
             _signal(pid, os.kill)
         _signal(self._child.pid, os.killpg)    # without namespaces, this much can be done
         if self._stop:
             subprocess.run(self._stop, capture_output=True)
+
+    def bury(self) -> None:
+        """Wait until what `end` has killed is gone. Safe to call twice."""
+        if self._child is None or self._dying is None:
+            return
         self._child.wait()
-        for fd in watched:
+        for fd in self._dying:
             select.select([fd], [], [], GRACE)
             os.close(fd)
         for fd in (self._read, self._write, self._errors, *([self._ended] if self._ended is not None else [])):
@@ -148,16 +159,18 @@ class Process:
     _complaint = ""        # the start of what the worker wrote to stderr before it was ready
 
     def _exactly(self, count: int, deadline: float) -> bytearray:
-        data = bytearray()                     # grows with what arrives, not with what was announced
+        data = self._arrived                   # grows with what arrives, not with what was announced
         while len(data) < count:
             self._wait(self._read, select.POLLIN, deadline)
             try:
-                piece = os.read(self._read, min(count - len(data), PIECE))
+                piece = os.read(self._read, PIECE)
             except BlockingIOError:
                 continue
             if not piece:
                 raise self._died_by_itself()
             data += piece
+        self._arrived = data[count:]
+        del data[count:]
         return data
 
     def _wait(self, fd: int, event: int, deadline: float) -> None:

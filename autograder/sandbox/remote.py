@@ -5,7 +5,7 @@ stage gets a fresh sandbox, a bounded number of times, in which the cells that h
 """
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from autograder.checks.arguments import Ours
@@ -17,41 +17,13 @@ from autograder.errors import CourseError
 from autograder.sandbox import frames
 from autograder.sandbox.account import Account
 from autograder.sandbox.apart import Sizes, ballast_for, capped, sizes_of
-from autograder.sandbox.backend import Backend
 from autograder.sandbox.callbacks import Callbacks, TooSlow
 from autograder.sandbox.cells import REMEMBERED_TEXT, Cell, CellError, Printed, clean
-from autograder.sandbox.choice import choose_backend
 from autograder.sandbox.limits import MIB, Limits
 from autograder.sandbox.process import LATE, Died, Process
-from autograder.sandbox.stage import stage
 from autograder.sandbox.tree import descendants
 
-WARM = ("torch",)        # imported before any student code is there
 INTERPRETING = ("torch", "autograder.checks.interpreting")
-
-
-@contextmanager
-def open_student(cells: Sequence[Cell], withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None,
-                 backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
-                 ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None,
-                 account: Account | None = None) -> Iterator["RemoteStudent"]:
-    """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
-
-    withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here; raises
-    CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
-    (see pool.py). extra: source files beside the reference, as in `stage`. ignored: what intake dropped, passed through as `student.ignored`.
-    account: what the submission may use; default, as much as `limits` let it.
-    Errors of the student are never raised here: see `student.cell_errors`.
-    """
-    limits = limits or Limits()
-    backend = backend or choose_backend()
-    start = lambda warm=tuple(warm): Process(backend, stage(withhold, extra or {}), limits, warm)
-    student = RemoteStudent(cells, limits, start, process or start(), ignored, account)
-    try:
-        student._revive()
-        yield student
-    finally:
-        student.close()
 
 
 class RemoteStudent(Student):
@@ -60,12 +32,13 @@ class RemoteStudent(Student):
     """
 
     def __init__(self, cells: Sequence[Cell], limits: Limits, start: Callable[..., Process],
-                 process: Process | None, ignored: Sequence[str] = (), account: Account | None = None):
+                 process: Process | None, ignored: Sequence[str] = (), account: Account | None = None,
+                 bury: Callable[[Process], None] = Process.bury):
         super().__init__()
         self.cell_errors: list[CellError] = []
         self.ignored = list(ignored)
         self._cells, self._limits, self._start = list(cells), limits, start
-        self._process, self._loaded = process, False
+        self._process, self._loaded, self._bury = process, False, bury
         self._interpreter: RemoteStudent | None = None     # the same student where kernels are interpreted
         self._callbacks = Callbacks(limits)
         self._memory: int | None = None        # the cap of the calls that come now
@@ -111,7 +84,8 @@ class RemoteStudent(Student):
 
     def _end(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            self._process.end()
+            self._bury(self._process)
             self._peak, self._process = max(self._peak, self._process.peak), None
 
     def perform(self, request: Request) -> Returned:
@@ -188,7 +162,7 @@ class RemoteStudent(Student):
         """A second sandbox with the same cells, started when the first kernel is to run: it compiles nothing."""
         if self._interpreter is None:
             start = self._start_interpreting
-            self._interpreter = RemoteStudent(self._cells, self._limits, start, None, account=self._account)
+            self._interpreter = RemoteStudent(self._cells, self._limits, start, None, account=self._account, bury=self._bury)
             self._interpreter._start_interpreting = None
             self._interpreter._ends, self._interpreter.stage = self._ends, self.stage
         return self._interpreter

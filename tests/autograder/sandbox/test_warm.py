@@ -7,8 +7,8 @@ import pytest
 
 from autograder.checks.exchange import StudentError
 from autograder.sandbox import Cell, Limits, open_student
+from autograder.sandbox.opening import WARM
 from autograder.sandbox.process import Process
-from autograder.sandbox.remote import WARM
 from autograder.sandbox.stage import stage
 from autograder.sandbox.tree import children, descendants
 from autograder.sandbox.warm import _ZYGOTES, WarmBackend, Zygote, end_all
