@@ -17,9 +17,10 @@ from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.whole_class import Summary, class_rows, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
+from autograder.grading.differences import difference
 from autograder.grading.files import writing
 from autograder.grading.guard import Guard
-from autograder.grading.schedule import Here, difference, grade_all
+from autograder.grading.schedule import Here, grade_all
 from autograder.grading.verdict import BUDGET_SECONDS, Verdict, save_verdict
 
 STAGE = ".regrade"

@@ -9,8 +9,8 @@ from pathlib import Path
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.errors import CourseError
 from autograder.grading.assignment import course_secret, load_assignment
+from autograder.grading.differences import difference
 from autograder.grading.names import shown
-from autograder.grading.schedule import difference
 from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission, record_path, sandboxes
 
 

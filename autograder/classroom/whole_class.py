@@ -33,9 +33,10 @@ from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.differences import difference
 from autograder.grading.files import lies_below, tells_case_apart
 from autograder.grading.guard import Guard
-from autograder.grading.schedule import Crew, difference, grade_all
+from autograder.grading.schedule import Batch, Crew, grade_all
 from autograder.grading.submissions import MARKED_LATE, Submission, find_submissions
 from autograder.grading.verdict import Verdict
 
@@ -119,18 +120,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     guard = Guard(course_root)
     everyone = everybody(course_root, loaded)
     before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
-    known = {student: noted["lms_id"] for student, noted in notes(course_root, loaded).items()} | {one.student: one.lms_id for one in before.values()}
-    submissions = []
-    if where is None and not regrade:
-        found = collected(loaded, course_root, known, guard)
-        submissions = found.submissions
-        leave_out(course_root, loaded, str(course_root / "submitted"), found.left_out)
-    if where is not None:
-        found = find_submissions(where, loaded.name, known=known, guard=guard,
-                                 others=tuple(one.name for one in assignments() if one.name != loaded.name),
-                                 case_matters=tells_case_apart(course_root))
-        submissions = found.submissions
-        leave_out(course_root, loaded, OF_GRADING, found.left_out, [one.entry for one in submissions])
+    submissions = _handed_in(where, regrade, loaded, course_root, before, guard)
     given = {one.student for one in submissions}
     older = [verdict for verdict in before.values() if regrade and verdict.checks != loaded.checks_hash]
     older += [verdict for verdict in broken.values() if where is None or not is_gone(course_root, verdict)]
@@ -139,14 +129,51 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         earlier = before.get(one.student)
         guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, loaded, one, from_copy(      # noqa: B023
             course_root, earlier, loaded) if earlier and earlier.source != one.identity() else None))      # noqa: B023
-    submissions = hand_ins.counted(submissions, loaded, course_root, config, lambda several, journal: grade_all(
-        several, loaded, journal, jobs, regrade, backend, guard=guard, crew=crew))
+
+    def judge(several: list[Submission], where: Path, settle: Callable[[int, int, Verdict], None] | None = None) -> Batch:
+        return grade_all(several, loaded, where, jobs, regrade, backend, settle, guard, crew)
+
+    submissions = hand_ins.counted(submissions, loaded, course_root, config, judge)
     if where is not None:
         write_notes(course_root, loaded, [one for one in submissions if one.student in given and not lies_below(one.path, course_root / "submitted")])
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)
-    by_student = {submission.student: submission for submission in submissions}
+    batch, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress)
+    stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
+    grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
+    changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
+               for line in difference(earlier, batch.verdicts[student])]
+    return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
+                   shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
+                   .parents[1], grades, page, written, _beside(submissions, verdicts), changed, left_out(course_root, loaded), stale,
+                   [verdict.label for student, verdict in broken.items() if student not in still],
+                   {verdict.label: verdict.waits("") for verdict in still.values()})
+
+
+def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], guard: Guard) -> list[Submission]:
+    """What `grade_class` was given to judge; entries that are nobody's submission are kept for the report, with the reason."""
+    if where is None and regrade:
+        return []
+    known = {student: noted["lms_id"] for student, noted in notes(course_root, assignment).items()} | {one.student: one.lms_id for one in before.values()}
+    if where is None:
+        found = collected(assignment, course_root, known, guard)
+        leave_out(course_root, assignment, str(course_root / "submitted"), found.left_out)
+    else:
+        found = find_submissions(where, assignment.name, known=known, guard=guard,
+                                 others=tuple(one.name for one in assignments() if one.name != assignment.name),
+                                 case_matters=tells_case_apart(course_root))
+        leave_out(course_root, assignment, OF_GRADING, found.left_out, [one.entry for one in found.submissions])
+    return found.submissions
+
+
+def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge: Callable[..., Batch], assignment: Assignment, course_root: Path, config: Config,
+                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None) -> tuple[Batch, dict[str, Verdict]]:
+    """Judge, and store every record that the gradebook does not hold; this run's verdicts, and all of them.
+
+    given: the students whose work was handed in now, and is no copy of an earlier run.
+    """
+    by_student, settled = {submission.student: submission for submission in submissions}, set()
 
     def settle(done: int, total: int, verdict: Verdict) -> None:
         """Save one verdict in the gradebook while the workers go on."""
@@ -160,30 +187,21 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
         """Keep a copy for nbgrader and for a regrade, or say that another notebook lies there."""
         submission = by_student[verdict.student]
         if guard.run(submission.student, "copying what was handed in", lambda: keep_copy(
-                course_root, submission, loaded, verdict.submission)) is False:
-            guard.troubles[submission.student] = (f"submitted/{submission.student}/{loaded.name} holds another notebook than "
+                course_root, submission, assignment, verdict.submission)) is False:
+            guard.troubles[submission.student] = (f"submitted/{submission.student}/{assignment.name} holds another notebook than "
                                                   "the one that was graded; it was left as it is: keep the one that counts.")
 
-    settled: set[str] = set()
-    with open_class_book(config, course_root, loaded) as book:
-        batch = grade_all(submissions, loaded, course_root, jobs, regrade, backend, settle, guard, crew)
+    with open_class_book(config, course_root, assignment) as book:
+        batch = judge(submissions, course_root, settle)
         for student in (given & set(batch.verdicts)) - settled:
             keep(batch.verdicts[student])
-        hand_ins.settle(course_root, loaded, config)
-        verdicts, held = journal(course_root, loaded), book.held()
+        hand_ins.settle(course_root, assignment, config)
+        verdicts, held = journal(course_root, assignment), book.held()
         for student, verdict in verdicts.items():
             if not guard.run(student, "looking into the gradebook", lambda: book.is_stored(verdict, held)):      # noqa: B023
                 guard.troubles.pop(student, None)
                 guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
-    stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
-    grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
-    changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
-               for line in difference(earlier, batch.verdicts[student])]
-    return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
-                   shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, written, _beside(submissions, verdicts), changed, left_out(course_root, loaded), stale,
-                   [verdict.label for student, verdict in broken.items() if student not in still],
-                   {verdict.label: verdict.waits("") for verdict in still.values()})
+    return batch, verdicts
 
 
 def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict[str, list[str]]:

@@ -238,3 +238,18 @@ def stand_in_notebook(source: str = "def double(x):\n    return x + x", **cells:
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
         {"cell_type": "markdown" if name.endswith("card") else "code", "source": text, "metadata": {
             "nbgrader": {"grade_id": name}}} for name, text in made.items()]}).encode()
+
+
+@pytest.fixture(scope="module")
+def graded_class(stand_in, notebook_of, new_root, tmp_path_factory):
+    """Grades right notebooks from folders of these names; gives the folder with `in` and `root`."""
+    def make(*entries: str) -> Path:
+        folder = tmp_path_factory.mktemp("class")
+        for entry in entries:
+            path = folder / "in" / entry / f"{STAND_IN}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(notebook_of())
+        root = new_root(folder / "root")
+        grade_class(folder / "in", "90", root, root / "report")
+        return folder
+    return make

@@ -13,8 +13,9 @@ from autograder.checks.student import Student
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment, seed_id
+from autograder.grading.differences import difference
 from autograder.grading.patience import BudgetSpent, Patient
-from autograder.grading.schedule import difference, grade_all
+from autograder.grading.schedule import grade_all
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, load_verdict, record_path, sandboxes, save_verdict
 from autograder.sandbox.account import Account

@@ -3,7 +3,6 @@ import shutil
 
 import pytest
 
-from autograder.classroom.whole_class import grade_class
 from course.cli import main
 
 NAME, FIRST = "90-stand-in", "01-static-embeddings"
@@ -12,16 +11,8 @@ READING = [["report"], ["export", "gradescope"], ["feedback", "folders"], ["simi
 
 
 @pytest.fixture(scope="module")
-def graded(stand_in, notebook_of, new_root, tmp_path_factory):
-    """Ada and bo, graded."""
-    folder = tmp_path_factory.mktemp("folders")
-    for student in ("ada", "bo"):
-        path = folder / "in" / student / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(notebook_of())
-    root = new_root(folder / "root")
-    grade_class(folder / "in", "90", root, root / "report")
-    return folder
+def graded(graded_class):
+    return graded_class("ada", "bo")
 
 
 @pytest.fixture

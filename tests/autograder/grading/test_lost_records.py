@@ -8,7 +8,6 @@ import pytest
 
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class
 from autograder.grading.verdict import load_verdict, record_path
 from course.cli import main
 
@@ -19,16 +18,9 @@ STUDENTS = ("Ada", "Bo", "Cy")
 
 
 @pytest.fixture(scope="module")
-def graded(stand_in, notebook_of, new_root, tmp_path_factory):
+def graded(graded_class):
     """Three students of a Moodle download, all right; Ada's zip is of a week later than the others'."""
-    folder = tmp_path_factory.mktemp("lost")
-    for place, student in enumerate(STUDENTS):
-        path = folder / "in" / MOODLE.format(f"{student}_{70 + place}") / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(notebook_of())
-    root = new_root(folder / "root")
-    grade_class(folder / "in", "90", root, root / "report")
-    return folder
+    return graded_class(*(MOODLE.format(f"{student}_{70 + place}") for place, student in enumerate(STUDENTS)))
 
 
 @pytest.fixture
