@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
-from autograder.grading.names import shown
+from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
 WRITTEN = "A written answer waits to be read."
@@ -102,7 +102,7 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
         points = exercise_points(verdict, graded, assignment)
         decided = [f"{one:g}" if one is not None else "" for one in points.values()]
         total = total_points(points, graded)
-        out.writerow([spreadsheet_text(verdict.student), spreadsheet_text(shown(verdict.name or verdict.student)), verdict.lms_id,
+        out.writerow([spreadsheet_text(verdict.student), spreadsheet_text(shown(verdict.name or verdict.student, WHOLE)), verdict.lms_id,
                       spreadsheet_text(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
                       f"{most:g}", lateness(graded.seconds_late, verdict.late), spreadsheet_text("; ".join(verdict.borrowed)),
                       spreadsheet_text("; ".join(reasons(verdict, points, graded)))])

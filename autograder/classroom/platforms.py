@@ -25,7 +25,7 @@ from autograder.classroom.journal import is_lost
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.layouts import MOODLE, canvas
-from autograder.grading.names import shown
+from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
 Rows = list[tuple[Verdict, HandGrades]]
@@ -73,14 +73,14 @@ def _canvas(path: Path, counted: list, assignment: Assignment, column: str) -> N
     most = sum(one.points for one in assignment.exercises.values())
     _write_csv(path, ["Student", "ID", "SIS Login ID", "Section", column or assignment.name],
                [["    Points Possible", "", "", "", f"{most:g}"]] + [
-                   [spreadsheet_text(shown(verdict.name)), verdict.lms_id, "", "", f"{total:g}"] for verdict, _, total in counted])
+                   [spreadsheet_text(shown(verdict.name, WHOLE)), verdict.lms_id, "", "", f"{total:g}"] for verdict, _, total in counted])
 
 
 def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> None:
     """`-` is Moodle's own word for "never": a grade that somebody has set since is only replaced if its form is told so."""
     most = sum(one.points for one in assignment.exercises.values())
     _write_csv(path, ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"], [
-        [f"Participant {verdict.lms_id}", spreadsheet_text(shown(verdict.name)), f"{total:g}", f"{most:g}", "-"]
+        [f"Participant {verdict.lms_id}", spreadsheet_text(shown(verdict.name, WHOLE)), f"{total:g}", f"{most:g}", "-"]
         for verdict, _, total in counted])
 
 

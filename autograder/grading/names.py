@@ -38,6 +38,9 @@ def original_name(safe: str) -> str | None:
     return "" if safe == "=" else data.decode(errors="surrogateescape")
 
 
+WHOLE = 255         # letters: a file system takes no longer name, so a table that is read by programs has all of it
+
+
 def shown(name: str, most: int = 80) -> str:
     """A name from outside for people to read: no control character, nothing that turns the writing direction."""
     text = "".join(letter if unicodedata.category(letter)[0] in "LMNPSZ" and letter not in "\u2028\u2029" else "\ufffd"

@@ -7,6 +7,7 @@ two notebooks of one student, one student twice, a link in the place of a file.
 import hashlib
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -148,9 +149,16 @@ def _without_twins(submissions: list[tuple[Submission, tuple]], case_matters: bo
             *before, last = [one for one, _ in sorted(several, key=lambda pair: pair[1])]
             yield replace(last, earlier=tuple(before))
             continue
-        names = ", ".join(sorted({shown(one.path.name) for one in group}))
+        names = ", ".join(_apart({one.entry or one.path.name for one in group}))
         yield group[0] if len(group) == 1 else replace(
             group[0], problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts")
+
+
+def _apart(entries: set[str]) -> list[str]:
+    """Entries for people to read; of those that look alike, how each is written."""
+    plain = [shown(entry) for entry in entries]
+    return sorted(f"{name}, composed" if plain.count(name) > 1 and unicodedata.is_normalized("NFC", entry) else f"{name}, decomposed as macOS writes it"
+                  if plain.count(name) > 1 else name for entry, name in zip(entries, plain, strict=True))
 
 
 def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ...], of_class_zip: bool) -> Submission:

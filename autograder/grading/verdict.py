@@ -10,7 +10,9 @@ import inspect
 import itertools
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from autograder.grading.assignment import Assignment
@@ -229,7 +231,12 @@ def _with_visible_seed(checked: list, patient: object, seeds: Seeds) -> list:
 
 def _all_is_asked(one: object, shown: object) -> bool:
     """Whether the visible run of an exercise was the whole of it: all is right, and no stage draws anything that could be hidden."""
-    return shown.earned == shown.points and not any("rng" in inspect.signature(stage.function).parameters for stage in one.stages)
+    return shown.earned == shown.points and not any(_draws(stage.function) for stage in one.stages)
+
+
+@cache
+def _draws(stage: Callable) -> bool:
+    return "rng" in inspect.signature(stage).parameters
 
 
 def _fault_of(one: object, reason: str) -> dict:

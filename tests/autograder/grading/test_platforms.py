@@ -75,14 +75,15 @@ def test_a_number_of_another_platform_is_nobodys_here(graded, words, came_from, 
     assert "(0 students)" in said and "the platform's number is not known" in said, said
 
 
-def test_a_name_that_a_spreadsheet_would_run_is_text(graded, notebook_of, new_root, tmp_path):
-    path = tmp_path / "in" / "=1+cmd()_5_assignsubmission_file_" / "x.ipynb"
+@pytest.mark.parametrize(("name", "written"), [("=1+cmd()", "'=1+cmd()"), ("Ana " + "de " * 60 + "Souza",) * 2])
+def test_a_name_comes_whole_and_is_text_where_a_spreadsheet_would_run_it(name, written, graded, notebook_of, new_root, tmp_path):
+    path = tmp_path / "in" / f"{name}_5_assignsubmission_file_" / "x.ipynb"
     path.parent.mkdir(parents=True)
     path.write_bytes(notebook_of())
     root = new_root(tmp_path / "root")
     grade_class(tmp_path / "in", "90", root, root / "report")
     assert course("export", "moodle", root=root) == 0
-    assert table(root / "report" / f"moodle-{NAME}.csv")[1][1] == "'=1+cmd()"
+    assert table(root / "report" / f"moodle-{NAME}.csv")[1][1] == table(root / "report" / "grades.csv")[1][1] == written
 
 
 def test_gradescope_gets_a_result_a_student_whose_tests_add_up(graded):
