@@ -1,6 +1,7 @@
 """What an archive's checks give in the place of working answers out: values, sketches, places, and who may not be recorded."""
 from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from autograder.authoring.catalogue import ROOT
 from autograder.checks.fakes import TableModel
 from autograder.classroom import recorder
 from autograder.classroom.places import Module
+from autograder.classroom.recording import Run
 from autograder.recorded.plain import Arrays, NotPlain, decoded, encoded
 from autograder.recorded.sketch import Opaque, alike, sketch
 
@@ -112,6 +114,43 @@ def test_a_stripped_module_has_no_body_left_where_it_was_recorded_and_all_else_a
     compile(text, "x", "exec"), compile(module.watched("autograder.classroom.recorder"), "x", "exec")
     dropped = [line for line in SOURCE.split("\n") if line and line not in text and "right(x)" not in line]
     assert dropped == ["    doubled = 2 * x.double()", "    return doubled.softmax(0)"]
+
+
+MODEL = '''class Blocks:
+    def allocate(self, count):
+        return [count] * 2
+
+    def left(self):
+        return self.long() * 3
+
+    def long(self):
+        return 4 ** 5
+
+@mine.stage("all", points=1)
+def test_all(student):
+    for name in ("allocate", "left"):
+        student.compare(getattr(Blocks(), name))
+'''
+
+
+def test_what_was_missed_keeps_its_body_and_its_helpers_though_only_getattr_asks_for_it():
+    run = Run.__new__(Run)
+    run.modules = {"x": (module := Module("autograder.chapters.c99_x.models", MODEL))}
+    run.dropped = {}
+    watching = SimpleNamespace(state=SimpleNamespace(chosen=set()))
+    assert run.unasked(watching) == {module.key(f"Blocks.{name}") for name in ("allocate", "left", "long")}
+    run.dropped = {module.key("Blocks.left"): "missed"}
+    assert run.unasked(watching) == {module.key("Blocks.allocate")}
+
+
+def test_a_place_that_was_missed_takes_the_others_of_its_function_along():
+    run = Run.__new__(Run)
+    run.modules = {"x": (module := Module("autograder.chapters.c99_x.test_x", SOURCE))}
+    keys = {one.key for one in module.places}
+    of_ask = {key for key in keys if key.startswith(module.key("ask."))}
+    one = min(of_ask)
+    assert len(of_ask) > 1 and run.beside({one: "missed"}).keys() == of_ask - {one}
+    assert run.beside({module.key("right"): "missed"}).keys() == {key for key in keys if key.startswith(module.key("right."))} != set()
 
 
 @pytest.fixture

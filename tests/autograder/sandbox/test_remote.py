@@ -196,6 +196,18 @@ def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
         assert len(set(started)) == 3
 
 
+def test_a_pool_kills_a_sandbox_at_once_and_leaves_none_behind():
+    ended = []
+    with Pool(warm=()) as pool:
+        for _ in range(2):
+            with pool.open_student([Cell("a", "def f(): return 1")]) as student:
+                assert student.f() == 1
+                ended.append(student._process)
+            assert ended[-1]._dying, "it was not killed"
+        assert ended[0]._child is None and ended[1]._child is not None
+    assert all(one._child is None for one in ended)
+
+
 def test_the_process_backend_must_be_asked_for_twice():
     from autograder.errors import CourseError
     with pytest.raises(CourseError, match="isolates nothing"):
