@@ -19,6 +19,7 @@ import math
 import struct
 import sys
 from collections.abc import Callable
+from functools import cache
 
 MAX_MESSAGE = 4 * 1024 * 1024     # bytes of the safetensors header, which holds the JSON; parsed, up to 50 times as much
 MAX_DEPTH = 16                    # a message adds a few levels to the 8 that a student's value may have
@@ -36,6 +37,7 @@ TORCH_NAMES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32
 NUMPY_NAMES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16", "I32": "int32",
                "U32": "uint32", "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64"}
 LENGTH = struct.Struct("<Q")
+ENCODER = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":"))      # what it is given is a tree that was made here
 
 
 class ProtocolError(Exception):
@@ -53,12 +55,12 @@ def pack(value: object, ours: type | None = None) -> bytes:
     Raises Unsendable.
     """
     blobs: list[tuple[str, tuple, bytes]] = []
-    text = json.dumps(_node(value, blobs, ours, 0), allow_nan=False, separators=(",", ":"))
+    text = ENCODER.encode(_node(value, blobs, ours, 0))
     header, offset = {"__metadata__": {"message": text}}, 0
     for i, (dtype, shape, data) in enumerate(blobs):
         header[str(i)] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(data)]}
         offset += len(data)
-    encoded = json.dumps(header, separators=(",", ":")).encode("ascii")
+    encoded = ENCODER.encode(header).encode("ascii")
     encoded += b" " * (-len(encoded) % 8)     # the format asks for numbers that begin at a multiple of eight
     if len(encoded) > MAX_MESSAGE:
         raise Unsendable(f"more than {MAX_MESSAGE:,} bytes of text, lists and dictionaries")
@@ -135,11 +137,18 @@ def _is_key(key: object, depth: int = 0) -> bool:
 
 
 def _tensor_bytes(tensor, torch) -> tuple[str, tuple, bytes]:
-    dtype = next((code for code, name in TORCH_NAMES.items() if tensor.dtype is getattr(torch, name)), None)
+    dtype = _torch_codes().get(tensor.dtype)
     if dtype is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise Unsendable(f"a tensor of dtype {tensor.dtype}, layout {tensor.layout}, on the device {tensor.device}")
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
     return dtype, tuple(tensor.shape), flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+@cache
+def _torch_codes() -> dict:
+    """The names that safetensors gives to torch's dtypes."""
+    import torch
+    return {getattr(torch, name): code for code, name in TORCH_NAMES.items()}
 
 
 def _array_bytes(array, numpy) -> tuple[str, tuple, bytes]:
@@ -168,8 +177,7 @@ def _header(frame: bytes | bytearray) -> tuple[dict, memoryview]:
 def _json(text: str) -> object:
     """Parse strictly: no NaN, no number that overflows, no duplicate key, no nesting that exhausts the stack."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int,
-                          parse_float=_finite)
+        return DECODER.decode(text)
     except RecursionError:
         raise ProtocolError("the JSON is nested too deeply") from None
     except ValueError as error:
@@ -198,6 +206,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise ProtocolError("a number too large for a float")
     return value
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int, parse_float=_finite)
 
 
 def _checked_text(text: str, error: type[Exception]) -> str:

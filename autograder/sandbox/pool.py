@@ -32,7 +32,7 @@ class Pool:
         self.warm = WARM if warm is None else warm
         self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()
-        self._killed: list[Process] = []        # it takes milliseconds until they are gone, and nobody needs to wait
+        self._killed: deque[Process] = deque()      # it takes milliseconds until one is gone: the next submission need not wait for that
         self._left: int | None = None
 
     def __enter__(self) -> "Pool":
@@ -41,7 +41,7 @@ class Pool:
     def __exit__(self, *error: object) -> None:
         while self._waiting:
             self._waiting.popleft().kill()
-        self._bury()
+        self._bury(0)
 
     def prepare(self, wait: bool = True) -> None:
         """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them.
@@ -58,7 +58,7 @@ class Pool:
     @contextmanager
     def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None) -> Iterator[RemoteStudent]:
         """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
-        self._bury()
+        self._bury(1)
         process = self._waiting.popleft() if self._waiting else self._start()
         if self._left is not None:
             self._left -= 1
@@ -67,9 +67,10 @@ class Pool:
                           ignored=ignored, extra=self.extra, account=account, bury=self._killed.append) as student:
             yield student
 
-    def _bury(self) -> None:
-        while self._killed:
-            self._killed.pop().bury()
+    def _bury(self, but: int) -> None:
+        """Wait until what was killed is gone; `but` so many of the last."""
+        while len(self._killed) > but:
+            self._killed.popleft().bury()
 
     def _fill(self) -> None:
         wanted = self.ahead if self._left is None else min(self.ahead, self._left)

@@ -199,12 +199,12 @@ def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
 def test_a_pool_kills_a_sandbox_at_once_and_leaves_none_behind():
     ended = []
     with Pool(warm=()) as pool:
-        for _ in range(2):
+        for _ in range(3):
             with pool.open_student([Cell("a", "def f(): return 1")]) as student:
                 assert student.f() == 1
                 ended.append(student._process)
             assert ended[-1]._dying, "it was not killed"
-        assert ended[0]._child is None and ended[1]._child is not None
+        assert ended[0]._child is None and ended[2]._child is not None
     assert all(one._child is None for one in ended)
 
 
