@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from autograder.errors import CourseError
+from course.streams import lasting
 
 COMMANDS = {
     "make": "do everything that `make course` does: data, book, exercises, sample class",
@@ -46,7 +47,9 @@ EXIT_CODES = "Exit codes: 0 well, 1 not in order, 2 could not run."
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a slip in an option or in a word with what was probably meant."""
+    """A parser that answers a slip in an option or in a word with what was probably meant. as_json: the error goes to stdout too."""
+
+    as_json = False
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and leave with exit code 2."""
@@ -55,7 +58,10 @@ class Parser(argparse.ArgumentParser):
         close = [found for word in words if word.startswith("--") for found in difflib.get_close_matches(word.split("=")[0], known, n=1)]
         slip = re.search(r"invalid choice: '?(.+?)'? \(choose from (.*)\)", message)
         close += difflib.get_close_matches(slip[1], re.findall(r"[\w.-]+", slip[2]), n=1) if slip else []
-        super().error(message + (f"; did you mean {', '.join(close)}?" if close else ""))
+        message += f"; did you mean {', '.join(close)}?" if close else ""
+        if self.as_json:
+            print(json.dumps({"error": message}), flush=True)
+        super().error(message)
 
     def _everything(self) -> list[argparse.Action]:
         """Its own actions and those of the parsers below it."""
@@ -91,25 +97,42 @@ def _with_parts(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; a CourseError becomes one clear line on stderr, and with --json {"error": ...} on stdout."""
+    """Run one subcommand and return its exit code; an error becomes one clear line on stderr, and with --json {"error": ...} on stdout."""
     argv = sys.argv[1:] if argv is None else argv
+    with lasting() as shown:
+        code = _run(argv)
+    if shown is not None and shown.lost and not isinstance(shown.lost, BrokenPipeError):       # who closes a pipe has read enough
+        print(f"course: it is done, and what it says of that could not be written: {shown.lost.strerror}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _run(argv: list[str]) -> int:
     command = next((word for word in argv if not word.startswith("-")), None)
     if command and command not in COMMANDS:
         close = difflib.get_close_matches(command, COMMANDS, n=1)
         print(f"course: there is no command {command!r}" + (f"; did you mean `course {close[0]}`?" if close else "")
               + f" There are {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
+    Parser.as_json = "--json" in argv
     args = build_parser(command).parse_args(argv)
     try:
         return args.run(args)
-    except CourseError as error:
+    except (CourseError, OSError) as error:
+        text = str(error) if isinstance(error, CourseError) else _of_the_machine(error)
         if getattr(args, "json", False):
-            print(json.dumps({"error": str(error)}))
-        print(f"course {args.command}: {error}", file=sys.stderr)
+            print(json.dumps({"error": text}))
+        print(f"course {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"course {args.command}: interrupted", file=sys.stderr)
         return 130
+
+
+def _of_the_machine(error: OSError) -> str:
+    """A path that is no folder, a disk that is full, a file that may not be written, where nobody has better words for it."""
+    where = ", ".join(str(one) for one in (error.filename, error.filename2) if one is not None)
+    return f"{where or 'this machine'}: {error.strerror or error}; mend that, or give another path, and run it again"
 
 
 if __name__ == "__main__":

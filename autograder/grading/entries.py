@@ -53,8 +53,12 @@ def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str])
             if parts and parts not in filled:
                 yield Item(parts, where, problem=EMPTY)
     else:
-        raise CourseError(f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or "
-                          "STUDENT.zip, or a download of Moodle or Canvas")
+        raise CourseError(nothing_at(where, assignment))
+
+
+def nothing_at(where: Path, assignment: str = "ASSIGNMENT") -> str:
+    """The sentence for a path at which there is nothing to open."""
+    return f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or STUDENT.zip, or a download of Moodle or Canvas"
 
 
 def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:

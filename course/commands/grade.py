@@ -79,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.several import wanted
     from autograder.classroom.whole_class import grade_class, places
     from autograder.errors import CourseError
+    from autograder.grading.entries import nothing_at
     from autograder.grading.schedule import Here
     from autograder.grading.telling import Telling
     from autograder.sandbox import choose_backend
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
     if args.submissions:
+        if not args.submissions.exists():
+            raise CourseError(nothing_at(args.submissions))
         refuse_inside(args.submissions, **{"--course-root": course_root, "--report": report})
     made = new_course_root(course_root) if args.course_root or not args.sample else ""
     made_too = new_place(args.report, "--report", folder=True)

@@ -5,8 +5,8 @@ SUMMARY = "put the reference in the place of your work of a chapter, or take tha
 
 def add_arguments(parser) -> None:
     """Whose work, and which chapter."""
-    parser.add_argument("whose", choices=("reference", "mine"))
-    parser.add_argument("assignment", help='a chapter such as "01"')
+    parser.add_argument("whose", choices=("reference", "mine"), metavar="reference|mine", help="whose work stands there from now on")
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help='a chapter such as "01"')
     parser.add_argument("--json", action="store_true", help="print what stands there now, and what is borrowed, as JSON")
 
 
