@@ -125,7 +125,10 @@ def parse(data: bytes) -> object:
         raise IntakeError("the file is empty")
     if len(data) > MAX_NOTEBOOK_BYTES:
         raise IntakeError(f"the file has {len(data):,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are read")
-    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begins.startswith((b"[", b'"')) or begins.strip() in (b"null", b"true", b"false"):
+        raise IntakeError("the file is JSON, but not a notebook")
+    if not begins.startswith(b"{"):
         raise IntakeError("the file is not a notebook: it does not start as JSON does")
     skeleton = _STRING.sub(b"", data)
     if sum(map(skeleton.count, (b",", b"[", b"]", b"{", b"}"))) > MAX_VALUES:

@@ -10,19 +10,21 @@ TIME = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T_]+(?P<hour>\d\d)[-:.h_](?P<m
 COUNT = re.compile(r"(?:attempt|hand-?in|try|version)[ _-]?(?P<count>\d{1,3})", re.IGNORECASE)
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d")
-# Hours east of UTC, for names that no time-zone database has as a zone; CST and MST as in America.
-ABBREVIATIONS = {"WEST": 1, "BST": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
+# Hours east of UTC: the database has no zone for most of these names, and for CET one that is CEST in summer. CST and MST as in America.
+ABBREVIATIONS = {"WET": 0, "CET": 1, "MET": 1, "EET": 2, "WEST": 1, "BST": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
                  "AST": -4, "ADT": -3, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8}
 
 
 def in_utc(text: str) -> datetime:
     """The time that a text says, in UTC and without a zone, as nbgrader keeps it; a text without a zone means UTC.
 
-    Raises ValueError or OverflowError for a text that is no date, and for a zone that nobody here knows. nbgrader's own reader takes "+0100" for
+    Raises ValueError or OverflowError for a text that is no date or lacks a part of one, and for a zone that nobody here knows. nbgrader's own reader takes "+0100" for
     a hundred seconds and an unknown zone for UTC, so it is not asked.
     """
     from dateutil.parser import parse
-    read = parse(text, tzinfos=_zone)
+    read, other = (parse(text, tzinfos=_zone, default=date) for date in (datetime(2000, 1, 1), datetime(2001, 2, 2)))
+    if read != other:       # what a text does not say is taken from there
+        raise ValueError("it does not say the whole date")
     return read.astimezone(timezone.utc).replace(tzinfo=None) if read.tzinfo else read
 
 

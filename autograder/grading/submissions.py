@@ -27,7 +27,7 @@ from autograder.grading.names import safe_name, shown
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
 MARKED_LATE = "Your platform marked it as late."
-NO_TIME = f"{STAMP}: it says no time that can be read; nothing is taken for late"
+NO_TIME = STAMP + ": {said!r} is no time that can be read; nothing is taken for late. Write it as \"2026-03-01 23:59:00 UTC\""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         whole = replace(whole, entry=_entry_of(chosen, hand))
     when = timestamp_of(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
-                   problem=problem, notes=(*whole.notes, *notes, *([NO_TIME] if stamps and not when else [])), timestamp=when if stamps else hand.when)
+                   problem=problem, notes=(*whole.notes, *notes, *([NO_TIME.format(said=_said(stamps[0].path))] if stamps and not when else [])), timestamp=when if stamps else hand.when)
 
 
 def _entry_of(chosen: Item, hand: Hand) -> str:
@@ -274,6 +274,14 @@ def _names(names: list[str]) -> str:
 def timestamp_of(path: Path) -> str | None:
     """nbgrader's timestamp.txt if it is a small ordinary file that holds a date, else None."""
     try:
-        return as_nbgrader_reads(read_regular_file(path, limit=100).decode("ascii").strip())
+        return as_nbgrader_reads(read_regular_file(path, limit=100).decode("utf-8-sig").strip())
     except (IntakeError, ValueError, OverflowError, TypeError):
         return None
+
+
+def _said(path: Path) -> str:
+    """What stands in a timestamp.txt that says no time, for people."""
+    try:
+        return shown(read_regular_file(path, limit=100).decode("utf-8", "replace").strip(), 40)
+    except IntakeError as error:
+        return str(error)

@@ -22,9 +22,11 @@ class Telling:
         self._judged += 1
         line = self.line(done, total, verdict)
         if sys.stdout.isatty():
-            print(f"\r{line}", end="\n" if done == total else "", flush=True)
+            print(f"\r{line}", end="\n" if done == total or not verdict.readable else "", flush=True)
         else:
             print(line, flush=True)
+        if not verdict.readable:
+            print(f"{'':>12}  {verdict.waits('')}", flush=True)
 
     def line(self, done: int, total: int, verdict: Verdict) -> str:
         """The line, with a fixed width for what changes, so that it covers the one before it."""

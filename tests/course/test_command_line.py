@@ -36,7 +36,7 @@ def test_the_help_of_every_command_says_its_exit_codes_and_that_it_speaks_json(c
         assert "--json" in text or command == "author", command
 
 
-@pytest.mark.parametrize("words", [["completion", "--json"], ["hint", "01.ppmi", "--json"], ["author", "build", "01", "--check", "--json"],
+@pytest.mark.parametrize("words", [["completion", "--json"], ["hint", "01.ppmi", "--json"], ["hint", "ppmi", "--json"], ["author", "build", "01", "--check", "--json"],
                                    ["fetch", "--list", "--json"]])
 def test_what_is_said_as_json_is_json_and_nothing_else(words, capsys):
     assert main(words) == 0

@@ -45,6 +45,8 @@ def test_every_minor_version_of_format_4_is_read(minor):
     (b"", "empty"),
     (b" \n\t", "empty"),
     (b"\x89PNG\r\n\x1a\n", "does not start as JSON"),
+    (b"null", "JSON, but not a notebook"),
+    (b" [1]", "JSON, but not a notebook"),
     (b'{"cells": [', "broken JSON"),
     (b'{"cells": "\\ud8', "broken JSON"),
     (b'{"cells": "\xff\xfe"}', "not UTF-8"),

@@ -65,6 +65,12 @@ def test_the_time_that_is_left_follows_from_the_pace_of_this_run(capsys):
         "about 1 s left", "about 89 s left", "about 2 min left", "about 1 h 30 min left", "about 2 h 30 min left"]
 
 
+def test_who_needs_a_person_is_named_with_the_reason_at_once(capsys):
+    Telling()(1, 2, Verdict("ada", STAND_IN, "s", "c", human=[{"exercise": None, "reason": "The submission could not be graded: the file is empty."}]))
+    line, reason = capsys.readouterr().out.splitlines()
+    assert "ada" in line and reason.strip() == "The submission could not be graded: the file is empty."
+
+
 @pytest.mark.sandbox
 @pytest.mark.parametrize("after", [1, 3])
 def test_ctrl_c_ends_with_130_keeps_what_was_graded_and_the_same_command_goes_on(stand_in, notebook_of, new_root, tmp_path, after):
