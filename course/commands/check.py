@@ -23,8 +23,29 @@ def run(args) -> int:
     if len(paths) > 1 or len(names) > 1:
         raise CourseError("give one exercise or assignment and one notebook, for example "
                           "`course check 01.ppmi mywork/01-static-embeddings.ipynb`")
+    if paths and paths[0].endswith(".ipynb"):
+        _refuse_what_is_no_notebook(paths[0])
     one, exercises = exercises_named(names[0] if names else _number_of(paths))
     return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
+
+
+def _refuse_what_is_no_notebook(name: str) -> None:
+    """The grader's reader, so that nobody hears of it only after handing in; and what the grader takes and Jupyter does not. Raises CourseError."""
+    from pathlib import Path
+
+    from autograder.errors import CourseError
+    from autograder.grading.intake import IntakeError, read_cells
+
+    path = Path(name)
+    if not path.is_file():
+        return          # said with what else could be given, by whom runs it
+    data = path.read_bytes()
+    try:
+        read_cells(data)
+    except IntakeError as error:
+        raise CourseError(f"{path}: {error}") from None
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise CourseError(f"{path} begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one")
 
 
 def _number_of(paths: list[str]) -> str:

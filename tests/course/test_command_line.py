@@ -56,6 +56,13 @@ def test_a_mistyped_word_is_answered_with_what_was_probably_meant(words, said, c
     assert code == 2 and said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("data", "said"), [(b"null", "JSON, but not a notebook"), (b"", "the file is empty"), (b'{"cells": [', "broken JSON"),
+                                             (b'\xef\xbb\xbf{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "begins with a byte-order mark")])
+def test_a_student_is_told_before_handing_in_what_the_grader_or_jupyter_cannot_read(data, said, tmp_path, capsys):
+    (tmp_path / "01-mine.ipynb").write_bytes(data)
+    assert main(["check", str(tmp_path / "01-mine.ipynb")]) == 2 and said in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def commands():
     return described(COMMANDS, build_parser)
