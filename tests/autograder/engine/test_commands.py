@@ -82,7 +82,7 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
     path = tmp_path / "broken.ipynb"
     path.write_text("{}")
     assert main(["check", str(path)]) == 2
-    assert f"{path} is not a notebook" in capsys.readouterr().err
+    assert f"{path}: the file is not a notebook" in capsys.readouterr().err
 
 
 def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
