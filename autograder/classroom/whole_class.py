@@ -139,14 +139,15 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)
-    batch, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress)
+    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
+    changed = [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])]
+    beside = _beside(submissions, verdicts)
+    del verdicts        # the tables read them again: those of a class of thousands are in memory once
     grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
-    changed = [line for student, earlier in sorted(before.items()) if student in batch.verdicts
-               for line in difference(earlier, batch.verdicts[student])]
-    return Summary(loaded.name, len(submissions), batch.kept, people, isolation, batch.seconds,
+    return Summary(loaded.name, len(submissions), kept, people, isolation, seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, written, _beside(submissions, verdicts), changed, left_out(course_root, loaded), stale,
+                   .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
                    {verdict.label: verdict.waits("") for verdict in still.values()})
 
@@ -168,8 +169,8 @@ def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course
 
 
 def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge: Callable[..., Batch], assignment: Assignment, course_root: Path, config: Config,
-                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None) -> tuple[Batch, dict[str, Verdict]]:
-    """Judge, and store every record that the gradebook does not hold; this run's verdicts, and all of them.
+                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None) -> tuple[set[str], int, float, dict[str, Verdict]]:
+    """Judge, and store every record that the gradebook does not hold; who was judged, how many verdicts were kept, seconds, all verdicts.
 
     given: the students whose work was handed in now, and is no copy of an earlier run.
     """
@@ -195,13 +196,15 @@ def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge
         batch = judge(submissions, course_root, settle)
         for student in (given & set(batch.verdicts)) - settled:
             keep(batch.verdicts[student])
+        judged, kept, seconds = set(batch.verdicts), batch.kept, batch.seconds
+        del batch
         hand_ins.settle(course_root, assignment, config)
         verdicts, held = journal(course_root, assignment), book.held()
         for student, verdict in verdicts.items():
             if not guard.run(student, "looking into the gradebook", lambda: book.is_stored(verdict, held)):      # noqa: B023
                 guard.troubles.pop(student, None)
                 guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
-    return batch, verdicts
+    return judged, kept, seconds, verdicts
 
 
 def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict[str, list[str]]:
