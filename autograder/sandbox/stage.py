@@ -5,6 +5,7 @@ a withheld module would be the module. Checks, mistakes, solutions and the grade
 nothing inside needs them and a student's code can read whatever is there.
 """
 import ast
+import contextlib
 import functools
 import runpy
 import shutil
@@ -30,6 +31,7 @@ LATER_FILES = ("sandbox/zygote.py", "checks/beside_kernels.py", "checks/compiled
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 OURS = ("autograder", "course", "reference_impl", "solutions")
+LOCK = AUTOGRADER.parent / "requirements.lock"
 
 
 def stage(withhold: Sequence[str] | Mapping[str, str] = (), extra: Mapping[str, str] = MappingProxyType({})) -> Path:
@@ -66,9 +68,22 @@ def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], 
                 target.write_text(without(source.read_text(encoding="utf-8"), module, gone), encoding="utf-8")
     names = {name: why for name, why in withhold if name not in functions}
     (folder / "withheld_names.py").write_text(f"WHY = {names!r}\n", encoding="utf-8")
+    (folder / "pinned_names.py").write_text(f"NAMES = {pinned()!r}\n", encoding="utf-8")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)   # the user inside is not the one who made it
     return folder
+
+
+def pinned(lock: Path = LOCK) -> list[str]:
+    """The packages that an environment of ours must have on this system, as a module of the same name is spelt; none without a lock."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    found = []
+    for line in lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else ():
+        with contextlib.suppress(InvalidRequirement):       # a remark, an empty line
+            one = Requirement(line)
+            found += [one.name.lower().replace("-", "_")] if one.marker is None or one.marker.evaluate() else []
+    return sorted(found)
 
 
 def hidden_packages(stage: Path) -> list[str]:

@@ -91,7 +91,7 @@ class Worker:
         from autograder.checks import describing, executor, withheld
         from autograder.sandbox import blame, frames, inside
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
-        self.text_of, self.is_library_fault = describing.text_of, blame.is_library_fault
+        self.text_of, self.is_library_fault, self.remark = describing.text_of, blame.is_library_fault, blame.remark
         self.sink = inside.Sink(limits["output_chars"])
         self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())
@@ -183,7 +183,8 @@ class Worker:
                 flags |= code.co_flags & getattr(__future__, name).compiler_flag
             exec(code, self.namespace)
         except BaseException as error:   # SystemExit too: one cell must not end the others
-            return self.text_of(student_traceback, error, self.namespace), self._is_ours(error, self.namespace), flags
+            text = self.text_of(student_traceback, error, self.namespace)
+            return "\n".join(filter(None, (text, self._remark(error)))), self._is_ours(error, self.namespace), flags
         return None, False, flags
 
     def _implementation(self, number: int):
@@ -217,6 +218,12 @@ class Worker:
             return self.is_library_fault(error, namespace, sys.path[0])
         except BaseException:    # a student's class of exceptions may raise from any attribute
             return False
+
+    def _remark(self, error: BaseException) -> str:
+        try:
+            return self.remark(error)
+        except BaseException:    # as above
+            return ""
 
     def _printed(self) -> dict:
         text, cut = self.sink.take()

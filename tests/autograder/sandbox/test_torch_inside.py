@@ -225,7 +225,7 @@ def test_the_compiler_is_refused_in_words(both):
         both[1].compiled()
 
 
-@pytest.mark.parametrize(("name", "kind"), [("own_slip", "error"), ("own_import", "error"), ("absent_package", "fault"),
+@pytest.mark.parametrize(("name", "kind"), [("own_slip", "error"), ("own_import", "error"), ("absent_package", "error"),
                                             ("half_loaded", "fault")])
 def test_a_library_that_fails_is_the_rooms_fault_and_a_slip_is_the_students(both, name, kind):
     with pytest.raises(StudentError) as caught:
