@@ -143,7 +143,7 @@ def _sources(path: Path) -> dict[str, str]:
 
 
 def expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float | None]:
-    """Automatic scores by grade id; an untouched written answer is the zero that nbgrader gives."""
+    """Automatic scores by grade id; a written answer that is nowhere is the zero that nbgrader gives."""
     earned = {result["exercise"]: float(result["earned"]) for result in verdict.results}
     scores: dict[str, float | None] = {}
     for id, one in assignment.exercises.items():

@@ -44,6 +44,7 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
             "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
+            "untouched": short in verdict.untouched, "asked": verdict.readable and bool(verdict.waits(id)),
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",
             "waits": verdict.waits(id) if verdict.readable and earned is None else "",
             "again": looks_again(id, graded),

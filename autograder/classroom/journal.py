@@ -97,6 +97,6 @@ def _is_whole(verdict: Verdict) -> bool:
         numbers = [row[name] for row in (*verdict.results, *stages) for name in NUMBERS]
         texts = [stage[name] for stage in stages for name in STAGE_TEXTS] + [one["reason"] for one in verdict.human] + [
             result["exercise"] for result in verdict.results] + [verdict.submission, verdict.checks, verdict.name, verdict.lms_id, verdict.entry]
-        return all(isinstance(one, (int, float)) for one in numbers) and all(isinstance(one, str) for one in texts) and all("exercise" in one for one in verdict.human) and isinstance(verdict.own, dict)
+        return all(isinstance(one, (int, float)) for one in numbers) and all(isinstance(one, str) for one in texts) and all("exercise" in one for one in verdict.human) and isinstance(verdict.own, dict) and isinstance(verdict.untouched, list)
     except (TypeError, KeyError):
         return False

@@ -19,7 +19,7 @@ from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, parse_utc
+from nbgrader.utils import determine_grade, is_grade, is_solution, parse_utc
 from traitlets.config import Config
 
 from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
@@ -185,9 +185,9 @@ class SaveVerdict(NbGraderPreprocessor):
             grades = {one.name: one for one in rows.grades}
             comments = {one.name: one for one in rows.comments}
             waiting = {str(one["exercise"]).split(".", 1)[-1] for one in verdict.human}       # of these only written answers are grade ids
+            worth = waiting | {result["exercise"].split(".", 1)[-1] for result in verdict.results if result["earned"]}      # the work is elsewhere, or may be
             for cell in nb.cells:
                 key = marks(cell).get("grade_id")
-                untouched = marks(cell).get("checksum") == compute_checksum(cell) if is_solution(cell) else False
                 if is_grade(cell):
                     grade = grades[key]
                     waits = not verdict.readable or key in waiting or any(one.output_type == "error" for one in cell.get("outputs", ()))
@@ -198,7 +198,7 @@ class SaveVerdict(NbGraderPreprocessor):
                     elif before.get(work) != sources.get(work) or grade.auto_score != earlier:
                         grade.needs_manual_grade = True
                 if is_solution(cell):
-                    comments[key].auto_comment = "No response." if untouched else None
+                    comments[key].auto_comment = "No response." if key in verdict.untouched and key not in worth else None
             submission.timestamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
             student = gradebook.find_student(names["student"])
             student.lms_user_id = verdict.lms_id or student.lms_user_id

@@ -26,8 +26,8 @@ from autograder.grading.verdict import BUDGET_SECONDS, MAX_TEXT, Verdict, unjudg
 PROTOCOL = 2
 MAX_ANSWER = 16 * 2**20     # bytes of one answer; a verdict holds at most the sources and a few sentences a stage
 MAX_SENTENCES = 200         # of one kind in a verdict
-FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "borrowed", "fault",
-         "stopped_at", "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
+FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "untouched",
+         "borrowed", "fault", "stopped_at", "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
 
 
 class BadAnswer(Exception):
@@ -145,7 +145,7 @@ def _fits(results: list, assignment: Assignment) -> bool:
 
 def _shaped(came: Verdict) -> bool:
     """Whether all that is inside the lists and tables has its type and size."""
-    texts = [*came.ignored, *came.cell_errors, *came.borrowed]
+    texts = [*came.ignored, *came.cell_errors, *came.borrowed, *came.untouched]
     sources = [*came.own, *came.own.values(), *(part for one in came.added if type(one) is list for part in one if part is not None)]
     return (len(texts) <= 3 * MAX_SENTENCES and all(_text(one) for one in texts)
             and all(type(one) is str for one in sources) and sum(map(len, sources)) <= 2 * MAX_TOTAL_CHARACTERS

@@ -18,12 +18,15 @@ from nbformat.v4 import new_code_cell
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
+from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
 MAX_ADDED_CELLS = 150
 MAX_NAMED = 8       # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
+ELSEWHERE = "The cell of this answer is {}, and the notebook has {} with text that {} added (cell number in the file: {}): the answer may be there."
+GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,9 @@ class Transplant:
 
     own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
     added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
-    waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, with the reason; a
-    human must look.
+    untouched: solution cells that are there and are as they were given, by grade id.
+    waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
+    that may stand elsewhere, with the reason; a human must look.
     """
 
     notebook: NotebookNode
@@ -58,6 +62,7 @@ class Transplant:
     own: dict[str, str] = field(default_factory=dict)
     added: list[tuple[str | None, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    untouched: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
 
 
@@ -76,7 +81,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     """Build the notebook to grade from the pristine one and what was handed in. Neither argument is changed."""
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
     unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell)}
-    parts, added, notes = _sort_cells(ours, unmarked, submitted)
+    parts, added, unclaimed, notes = _sort_cells(ours, unmarked, submitted)
     result = Transplant(pristine, [], ignored=notes.sentences(), waiting={
         cell.grade_id: UNREAD.format(cell.unread) for cell in submitted if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")})
     pieces: list[Piece] = []
@@ -103,7 +108,28 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
             take_added(grade_id)
     result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
+    _ask_for_answers(pristine, parts, unclaimed, result)
     return result
+
+
+def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
+    """Let a written answer wait whose cell holds none of the student's words, unless the cell is there and the words are nowhere else."""
+    asked = [cell for cell in pristine.cells if marks(cell).get("solution") and marks(cell).get("grade")]
+    missing = [id for id in (marks(cell)["grade_id"] for cell in asked) if id not in result.own and id not in result.waiting]
+    if not missing:
+        return
+    for cell in pristine.cells:
+        claims = parts.get(marks(cell).get("grade_id"), [])
+        unclaimed += [Unclaimed(part.place, "markdown", part.source) for part in claims if part not in _fitting(claims, cell)]
+    places = with_text(unclaimed, [cell.source for cell in pristine.cells])
+    for grade_id in missing:
+        how = "as it was given" if grade_id in result.untouched else "empty" if grade_id in parts else "not in the notebook"
+        if places:
+            many = len(places) > 1
+            result.waiting[grade_id] = ELSEWHERE.format(
+                how, f"{len(places)} cells" if many else "a cell", "were" if many else "was", _numbers(places))
+        elif grade_id not in parts:
+            result.waiting[grade_id] = GONE
 
 
 def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:
@@ -126,7 +152,7 @@ def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequen
 
 def _own_source(grade_id: str, parts: list[Part], cell: NotebookNode, result: Transplant) -> list[str]:
     """The student's parts of one solution cell; empty when it is untouched, absent or over the cap."""
-    fitting = [part for part in parts if part.kind == cell.cell_type] or parts
+    fitting = _fitting(parts, cell)
     written = [part for part in fitting if part.source.strip() and part.source.strip() != cell.source.strip()]
     written = [part for part, before in zip(written, [None, *written]) if before is None or part.source != before.source]
     own = [part.source for part in written]
@@ -137,7 +163,14 @@ def _own_source(grade_id: str, parts: list[Part], cell: NotebookNode, result: Tr
         result.ignored.append(f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
                               f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it.")
         return []
+    if not own and any(part.source.strip() == cell.source.strip() for part in fitting):
+        result.untouched.append(grade_id)
     return own
+
+
+def _fitting(parts: list[Part], cell: NotebookNode) -> list[Part]:
+    """The parts that can count for a solution cell: those of its kind, or all where none is."""
+    return [part for part in parts if part.kind == cell.cell_type] or parts
 
 
 def _which_counts(grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool) -> str:
@@ -202,13 +235,16 @@ def _some(names: list[str]) -> str:
 
 
 def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) \
-        -> tuple[dict[str, list[Part]], dict[str | None, list[str]], _Notes]:
-    """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; notes."""
+        -> tuple[dict[str, list[Part]], dict[str | None, list[str]], list[Unclaimed], _Notes]:
+    """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; all that is no part; notes."""
     parts: dict[str, list[Part]] = {}
     added: dict[str | None, list[str]] = {}
+    unclaimed: list[Unclaimed] = []
     notes, seen, anchor, count = _Notes(), set(), None, 0
     for place, cell in enumerate(submitted, start=1):
         mine = ours.get(cell.grade_id)
+        if mine is None or not marks(mine).get("solution"):
+            unclaimed.append(Unclaimed(place, cell.kind, cell.source, bool(cell.unread)))
         if cell.unread:
             notes.found["unread"].append(f"{place}: {cell.unread}")
             if mine is not None:
@@ -232,4 +268,4 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
                 count += 1
                 added.setdefault(anchor, []).append(cell.source)
     notes.found["missing"] = [grade_id for grade_id in ours if grade_id not in seen]
-    return parts, added, notes
+    return parts, added, unclaimed, notes

@@ -44,7 +44,7 @@ class Verdict:
 
     submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late,
     entry: see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
-    a person must decide; such an exercise has no points yet. own, added: the student's sources, see Transplant. borrowed: what the
+    a person must decide; such an exercise has no points yet. own, added, untouched: the student's sources, see Transplant. borrowed: what the
     notebook says was borrowed from the reference, see Reading.
     hand_ins: of a student who handed in several times, a row each, of which one counts (see classroom/hand_ins.py).
     stopped_at: the seconds that it might use, where they did not suffice; else 0.
@@ -64,6 +64,7 @@ class Verdict:
     cell_errors: list[str] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
     added: list[list] = field(default_factory=list)
+    untouched: list[str] = field(default_factory=list)
     borrowed: list[str] = field(default_factory=list)
     timestamp: str | None = None
     name: str = ""
@@ -131,7 +132,7 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
             if account.over or not any(_faulty(result) and not _unpaid(result) for result in verdict.results):
                 break
         _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
-        # A cell that could not be taken may be a written answer's, which no check has a result of.
+        # A cell that could not be taken, or is as it was given, may be a written answer's, which no check has a result of.
         verdict.human += [{"exercise": id, "reason": work.waiting[short]} for id in assignment.exercises
                           if (short := id.split(".", 1)[1]) in work.waiting and not verdict.waits(id)]
     verdict.seconds = round(time.monotonic() - started, 2)
@@ -141,7 +142,7 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
     """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
-                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, borrowed=work.borrowed,
+                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
                       lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
     if work.problem:

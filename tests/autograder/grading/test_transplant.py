@@ -4,7 +4,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.transplant import MAX_ADDED_CELLS, TOO_LONG, UNREAD, transplant
+from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, TOO_LONG, UNREAD, transplant
 
 
 def ours(kind, grade_id, source, **mark):
@@ -167,3 +167,57 @@ def test_cells_that_cannot_be_read_are_named_by_their_place_and_their_exercises_
     assert work.ignored == ["Cells that cannot be read were left out, by their number in the notebook (`3: its source is no text`, "
                             "`5: it is no cell`, `9: its source is no text`)."]
     assert ("f", PRISTINE.cells[2].source) in running(work) and work.own == {"g": "def g(): return 2"}
+
+
+ANSWER = "The two sentences pull the one row of the word."
+
+
+def waits(how, *places):
+    many = len(places) > 1
+    return ELSEWHERE.format(how, f"{len(places)} cells" if many else "a cell", "were" if many else "was", " and ".join(map(str, places)))
+
+
+@pytest.mark.parametrize("cell", [
+    SubmittedCell("markdown", None, ANSWER), SubmittedCell("raw", None, ANSWER), SubmittedCell("markdown", "essay-of-mine", ANSWER),
+    SubmittedCell("code", None, ANSWER), SubmittedCell("code", None, f"# {ANSWER}"), SubmittedCell("code", None, f'x = 1\n"""\n{ANSWER}\n"""'),
+    SubmittedCell("code", None, f"print({ANSWER!r})"), SubmittedCell("code", None, f"%%markdown\n{ANSWER}"), SubmittedCell("code", None, "is it not the row of the word?"),
+    SubmittedCell("markdown", "intro", f"# Title\n{ANSWER}"), SubmittedCell("code", "f-check", f"check(f)\n# {ANSWER}"), SubmittedCell("markdown", "f", ANSWER),
+    SubmittedCell("markdown", None, "![](attachment:a_photo.png)"), SubmittedCell("markdown", None, "\u4e24\u4e2a\u53e5\u5b50\u62c9\u540c\u4e00\u884c\u3002"),
+    SubmittedCell("raw", None, "", unread="it is no cell"), SubmittedCell("code", None, f"# {ANSWER}" + "\n" * MAX_CELL_CHARACTERS)])
+def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_claims_is_elsewhere(cell):
+    work = transplant(PRISTINE, [*as_submitted(), cell])
+    assert work.waiting == {"essay": waits("as it was given", 9)} and "essay" not in work.own
+
+
+@pytest.mark.parametrize("cells", [
+    [], [SubmittedCell("markdown", None, "ok")], [SubmittedCell("markdown", None, "# Title")], [SubmittedCell("markdown", "essay", "*Write here.*")],
+    [added("import math\nx = math.sqrt(2)\nprint(f'{x:.3f}', 'done')")], [added("%matplotlib inline\n!pip install seaborn\nf?")],
+    [added("def g(): raise NotImplementedError")]])
+def test_an_answer_that_is_nowhere_is_no_answer_and_nobody_is_asked(cells):
+    work = transplant(PRISTINE, [*as_submitted(), *cells])
+    assert work.waiting == {} and work.untouched == ["f", "g", "essay"]
+
+
+def test_an_answer_that_is_there_is_read_whatever_else_is_written():
+    work = transplant(PRISTINE, [*as_submitted(("essay", "Mine.")), SubmittedCell("markdown", None, ANSWER)])
+    assert work.waiting == {} and work.own == {"essay": "Mine."} and work.untouched == ["f", "g"]
+
+
+def test_an_answers_cell_that_is_gone_or_lost_its_name_waits_and_is_not_called_untouched():
+    work = transplant(PRISTINE, as_submitted()[:-1])
+    assert work.waiting == {"essay": GONE} and work.untouched == ["f", "g"]
+    stripped = [SubmittedCell(cell.cell_type, None, ANSWER if cell.id == "essay" else cell.source) for cell in PRISTINE.cells]
+    work = transplant(PRISTINE, stripped)
+    assert work.waiting == {"essay": waits("not in the notebook", 8)} and work.untouched == []
+
+
+def test_an_emptied_cell_is_no_answer_and_is_not_called_untouched():
+    assert transplant(PRISTINE, as_submitted(("essay", " \n"), ("f", ""))).untouched == ["g"]
+    work = transplant(PRISTINE, [*as_submitted(("essay", "")), SubmittedCell("markdown", None, ANSWER)])
+    assert work.waiting == {"essay": waits("empty", 9)}
+    assert transplant(PRISTINE, as_submitted(("essay", ""))).waiting == {}
+
+
+def test_looking_for_text_in_hostile_code_takes_time_in_proportion_to_it():
+    hostile = [added("(" * 5_000), added("-" * 50_000 + "1"), added("x = " + "[" * 90 + "]" * 90), added("\x00"), added("'" * 59_999)]
+    assert transplant(PRISTINE, [*as_submitted(), *hostile]).untouched == ["f", "g", "essay"]
