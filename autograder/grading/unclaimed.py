@@ -8,14 +8,14 @@ import ast
 import io
 import tokenize
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from autograder.grading.magics import without_magics
 
 TRIVIAL = 8             # letters and digits; a cell with fewer is a mark ("ok", "Task 2"), no answer
 SHOWS_TEXT = ("%%markdown", "%%html", "%%latex", "%%svg")
-OF_STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+TELLS = ("print", "display", "Markdown", "HTML")
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,28 @@ def _letters(cell: Unclaimed, given: set[str]) -> int:
 
 
 def _beside_code(source: str, given: set[str]) -> str:
-    """What a code cell says to people: comments, and strings that are no mere word; all of it where it is no Python."""
+    """What a code cell says to people: comments, strings that stand alone, have a name or are printed; all of it where it is no Python."""
     if source.lstrip().lower().startswith(SHOWS_TEXT):
         return source
     plain, _ = without_magics(source)
     questions = [line for line in source.splitlines() if line.rstrip().endswith("?") and len(line.split()) > 2]      # Jupyter's for help is one word
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(plain)
-        tokens = list(tokenize.generate_tokens(io.StringIO(plain).readline))
+            strings = list(_told(ast.parse(plain)))
+        comments = [(token.string, token.start[0]) for token in tokenize.generate_tokens(io.StringIO(plain).readline) if token.type == tokenize.COMMENT]
     except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         return source
-    found = questions
-    for token in tokens:
-        if token.type == tokenize.COMMENT or token.type in OF_STRINGS and (" " in token.string or not token.string.isascii()):
-            # A line of ours stays ours, whatever stands in it.
-            found += token.string.splitlines() if "\n" in token.string or token.line.strip() not in given else []
-    return "\n".join(found)
+    lines = plain.split("\n")       # what stands in a line of ours is ours
+    return "\n".join(questions + [text for text, row in comments + strings if not 0 < row <= len(lines) or lines[row - 1].strip() not in given])
+
+
+def _told(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The strings that people are to read, with their line, 0 where they have several; a mere word is none."""
+    shown = [node.value for node in tree.body if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.Constant, ast.JoinedStr))]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (getattr(node.func, "id", "") in TELLS or getattr(node.func, "attr", "") in TELLS):
+            shown += node.args
+    for one in shown:
+        for part in ast.walk(one):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and (" " in part.value.strip() or not part.value.isascii()):
+                yield part.value, part.lineno if part.lineno == part.end_lineno else 0

@@ -180,7 +180,7 @@ def waits(how, *places):
 @pytest.mark.parametrize("cell", [
     SubmittedCell("markdown", None, ANSWER), SubmittedCell("raw", None, ANSWER), SubmittedCell("markdown", "essay-of-mine", ANSWER),
     SubmittedCell("code", None, ANSWER), SubmittedCell("code", None, f"# {ANSWER}"), SubmittedCell("code", None, f'x = 1\n"""\n{ANSWER}\n"""'),
-    SubmittedCell("code", None, f"print({ANSWER!r})"), SubmittedCell("code", None, f"%%markdown\n{ANSWER}"), SubmittedCell("code", None, "is it not the row of the word?"),
+    SubmittedCell("code", None, f"print({ANSWER!r})"), SubmittedCell("code", None, f"answer = {ANSWER!r}"), SubmittedCell("code", None, f"%%markdown\n{ANSWER}"), SubmittedCell("code", None, "is it not the row of the word?"),
     SubmittedCell("markdown", "intro", f"# Title\n{ANSWER}"), SubmittedCell("code", "f-check", f"check(f)\n# {ANSWER}"), SubmittedCell("markdown", "f", ANSWER),
     SubmittedCell("markdown", None, "![](attachment:a_photo.png)"), SubmittedCell("markdown", None, "\u4e24\u4e2a\u53e5\u5b50\u62c9\u540c\u4e00\u884c\u3002"),
     SubmittedCell("raw", None, "", unread="it is no cell"), SubmittedCell("code", None, f"# {ANSWER}" + "\n" * MAX_CELL_CHARACTERS)])
@@ -192,10 +192,17 @@ def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_
 @pytest.mark.parametrize("cells", [
     [], [SubmittedCell("markdown", None, "ok")], [SubmittedCell("markdown", None, "# Title")], [SubmittedCell("markdown", "essay", "*Write here.*")],
     [added("import math\nx = math.sqrt(2)\nprint(f'{x:.3f}', 'done')")], [added("%matplotlib inline\n!pip install seaborn\nf?")],
-    [added("def g(): raise NotImplementedError")]])
+    [added("def g(): raise NotImplementedError")], [added("def h(x):\n    \"\"\"Of all words, the first.\"\"\"\n    return query('SELECT one FROM words', x)")]])
 def test_an_answer_that_is_nowhere_is_no_answer_and_nobody_is_asked(cells):
     work = transplant(PRISTINE, [*as_submitted(), *cells])
     assert work.waiting == {} and work.untouched == ["f", "g", "essay"]
+
+
+def test_three_quotes_that_stand_in_a_cell_of_ours_too_hide_no_answer():
+    given = new_notebook(cells=[*PRISTINE.cells, ours("code", "setup-2", 'def k():\n    """\n    Of all words, the first.\n    """')])
+    handed = as_submitted() + [SubmittedCell("code", "setup-2", given.cells[-1].source)]
+    assert transplant(given, [*handed, added(given.cells[-1].source)]).waiting == {}
+    assert transplant(given, [*handed, added(f'"""\n{ANSWER}\n"""')]).waiting == {"essay": waits("as it was given", 10)}
 
 
 def test_an_answer_that_is_there_is_read_whatever_else_is_written():
