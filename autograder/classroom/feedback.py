@@ -16,17 +16,17 @@ from autograder.grading.verdict import Verdict
 
 def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> str:
     """The page as HTML. `graded`: gradebook.HandGrades, points and comments that were given by hand."""
-    from autograder.classroom.grades import exercise_points
+    from autograder.classroom.grades import exercise_points, extra_credit, total_points
 
     if verdict is None:
         verdict = Verdict("unknown", assignment.name, "", "", human=[
             {"exercise": None, "reason": "This submission was not graded yet."}])
     points = exercise_points(verdict, graded, assignment)
-    exercises = [_exercise(assignment, verdict, graded, id, points[id]) for id in assignment.exercises]
+    extra = extra_credit(points, graded)
+    exercises = [_exercise(assignment, verdict, graded, id, points[id]) | {"extra": extra.get(id)} for id in assignment.exercises]
     first = next(({"exercise": one, "stage": one["first"]} for one in exercises if one["first"]), None)
-    decided = sum(earned for earned in points.values() if earned is not None)
     return render("feedback.html.j2", title=assignment_title(assignment), verdict=verdict, graded=graded, exercises=exercises,
-                  first=first, total=max(0.0, decided - graded.penalty),
+                  first=first, total=total_points(points, graded) or 0.0,
                   possible=sum(one["points"] for one in exercises),
                   waiting=sum(one["points"] for one in exercises if one["earned"] is None))
 

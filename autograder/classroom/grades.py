@@ -1,7 +1,7 @@
 """Who has how many points: the verdict, what people gave by hand, and the calendar, put together; and grades.csv.
 
 What was given by hand counts before what the checks gave. Nothing undecided is ever a zero: it is None, and
-`reasons` says why.
+`reasons` says why. The sum is nbgrader's own score of a submission, less what late work costs.
 """
 import csv
 import io
@@ -24,13 +24,14 @@ AGAIN = ("Points given by hand are older than what was handed in or judged since
 class HandGrades:
     """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments.
 
-    again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
+    extra: extra credit by grade id, on top of the points of its cell. again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
     the address in the gradebook, if somebody put it there. notes: sentences on what a person must look at beyond
     the verdict.
     """
 
     points: dict[str, float | None] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)
     again: set[str] = field(default_factory=set)
     seconds_late: float = 0.0
     penalty: float = 0.0
@@ -50,7 +51,9 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
     for notebook in submission.notebooks:
         found.penalty += notebook.late_submission_penalty or 0.0
         for grade in notebook.grades:
-            if grade.needs_manual_grade and grade.manual_score is not None:
+            if grade.extra_credit:
+                found.extra[grade.name] = grade.extra_credit
+            if grade.needs_manual_grade and (grade.manual_score is not None or grade.extra_credit and grade.auto_score is not None):
                 found.again.add(grade.name)
             if grade.manual_score is not None or grade.cell.cell_type == "markdown":
                 # An untouched answer is a zero that nbgrader itself gives.
@@ -81,29 +84,37 @@ def _cell(id: str, kind: str) -> str:
     return short if kind == "manual" else f"{short}-check"
 
 
+def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[str, float]:
+    """By exercise id, the extra credit of exercises that have some. As with nbgrader, it counts where the points are decided."""
+    given = {id: sum(graded.extra.get(_cell(id, kind), 0.0) for kind in ("manual", "checked")) for id, one in points.items() if one is not None}
+    return {id: more for id, more in given.items() if more}
+
+
 def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
-    """The sum of what is decided, less the late penalty; None when nothing is decided."""
+    """The sum of what is decided and of its extra credit, less the late penalty; None when nothing is decided."""
     decided = [one for one in points.values() if one is not None]
-    return max(0.0, sum(decided) - graded.penalty) if decided else None
+    return max(0.0, sum(decided) + sum(extra_credit(points, graded).values()) - graded.penalty) if decided else None
 
 
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
     """Write grades.csv, a row a student.
 
     student (the key in the gradebook), name, lms_id and email (empty if not known), assignment, points by exercise
-    (empty: not decided), total, maximum, late, borrowed (chapters in whose place the student put the reference), needs_human.
+    (empty: not decided), extra_credit and taken_off (for late work; both empty if there is none), total, which is the sum of all
+    these and never below 0, maximum, late, borrowed (chapters in whose place the student put the reference), needs_human.
     """
     text = io.StringIO(newline="")
     out = csv.writer(text)
-    out.writerow(["student", "name", "lms_id", "email", "assignment", *assignment.exercises, "total", "maximum", "late",
-                  "borrowed", "needs_human"])
+    out.writerow(["student", "name", "lms_id", "email", "assignment", *assignment.exercises, "extra_credit", "taken_off", "total",
+                  "maximum", "late", "borrowed", "needs_human"])
     most = sum(one.points for one in assignment.exercises.values())
     for verdict, graded in sorted(rows, key=lambda row: row[0].student):
         points = exercise_points(verdict, graded, assignment)
         decided = [f"{one:g}" if one is not None else "" for one in points.values()]
-        total = total_points(points, graded)
+        total, extra = total_points(points, graded), sum(extra_credit(points, graded).values())
+        added = [f"{one:g}" if one else "" for one in (extra, graded.penalty)]
         out.writerow([spreadsheet_text(verdict.student), spreadsheet_text(shown(verdict.name or verdict.student, WHOLE)), verdict.lms_id,
-                      spreadsheet_text(graded.email), verdict.assignment, *decided, f"{total:g}" if total is not None else "",
+                      spreadsheet_text(graded.email), verdict.assignment, *decided, *added, f"{total:g}" if total is not None else "",
                       f"{most:g}", lateness(graded.seconds_late, verdict.late), spreadsheet_text("; ".join(verdict.borrowed)),
                       spreadsheet_text("; ".join(reasons(verdict, points, graded)))])
     write_whole(path, text.getvalue())

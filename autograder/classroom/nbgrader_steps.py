@@ -193,9 +193,9 @@ class SaveVerdict(NbGraderPreprocessor):
                     waits = not verdict.readable or key in waiting or any(one.output_type == "error" for one in cell.get("outputs", ()))
                     earlier, grade.auto_score = grade.auto_score, None if waits else determine_grade(cell, self.log)[0]
                     work = key.removesuffix("-check")
-                    if grade.manual_score is None:
+                    if grade.manual_score is None and not grade.extra_credit:
                         grade.needs_manual_grade = grade.auto_score is None
-                    elif before.get(work) != sources.get(work) or grade.auto_score != earlier:
+                    elif grade.auto_score is None and grade.manual_score is None or before.get(work) != sources.get(work) or grade.auto_score != earlier:
                         grade.needs_manual_grade = True
                 if is_solution(cell):
                     comments[key].auto_comment = "No response." if key in verdict.untouched and key not in worth else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import HandGrades, exercise_points, open_points, spreadsheet_text, total_points
+from autograder.classroom.grades import HandGrades, exercise_points, extra_credit, open_points, spreadsheet_text, total_points
 from autograder.classroom.journal import is_lost
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -61,10 +61,10 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
         elif total is None or waits and not so_far:
             made.left_out[verdict.label] = " ".join(waits)
         else:
-            counted.append((verdict, points, total))
+            counted.append((verdict, points, extra_credit(points, graded), total))
     made.students = len(counted)
     if to == "gradescope":
-        _take_away(path, {verdict.student for verdict, _ in rows} - {verdict.student for verdict, _, _ in counted})
+        _take_away(path, {verdict.student for verdict, _ in rows} - {verdict.student for verdict, *_ in counted})
     GRADES[to](path, counted, assignment, column)
     return made
 
@@ -73,7 +73,7 @@ def _canvas(path: Path, counted: list, assignment: Assignment, column: str) -> N
     most = sum(one.points for one in assignment.exercises.values())
     _write_csv(path, ["Student", "ID", "SIS Login ID", "Section", column or assignment.name],
                [["    Points Possible", "", "", "", f"{most:g}"]] + [
-                   [spreadsheet_text(shown(verdict.name, WHOLE)), verdict.lms_id, "", "", f"{total:g}"] for verdict, _, total in counted])
+                   [spreadsheet_text(shown(verdict.name, WHOLE)), verdict.lms_id, "", "", f"{total:g}"] for verdict, *_, total in counted])
 
 
 def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> None:
@@ -81,15 +81,16 @@ def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> N
     most = sum(one.points for one in assignment.exercises.values())
     _write_csv(path, ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"], [
         [f"Participant {verdict.lms_id}", spreadsheet_text(shown(verdict.name, WHOLE)), f"{total:g}", f"{most:g}", "-"]
-        for verdict, _, total in counted])
+        for verdict, *_, total in counted])
 
 
 def _gradescope(path: Path, counted: list, assignment: Assignment, column: str) -> None:
-    for verdict, points, total in counted:
+    for verdict, points, extra, total in counted:
         results = {result["exercise"]: result for result in verdict.results}
         tests = [{"name": id, "score": points[id], "max_score": one.points, "output": _said(results.get(id)), "visibility": "visible",
                   "status": "passed" if points[id] >= one.points else "failed"}
                  for id, one in assignment.exercises.items() if points[id] is not None]
+        tests += [{"name": f"{id}, extra credit", "score": more, "max_score": 0, "visibility": "visible", "status": "passed"} for id, more in extra.items()]
         record = {"score": total, "visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(verdict.seconds),
                   "tests": tests}
         write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False))

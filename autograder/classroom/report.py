@@ -14,7 +14,7 @@ from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.doubts import cost, doubts
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, reasons, total_points, waiting_answers
+from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, extra_credit, reasons, total_points, waiting_answers
 from autograder.classroom.pages import assignment_title, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
@@ -64,6 +64,7 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
     items, spent = item_analysis(read), cost([verdict for verdict, _ in rows])
     return {"assignment": assignment.name, "possible": sum(one.points for one in assignment.exercises.values()),
             "students": [{"student": verdict.student, "points": decided[verdict.student],
+                          "extra_credit": extra_credit(decided[verdict.student], graded),
                           "total": total_points(decided[verdict.student], graded), "taken_off": graded.penalty,
                           "seconds_late": graded.seconds_late, "hand_ins": verdict.hand_ins, "ignored": verdict.ignored, "seconds": verdict.seconds, "memory": verdict.memory,
                           "waits": reasons(verdict, decided[verdict.student], graded)} for verdict, graded in rows],
@@ -146,6 +147,6 @@ def _student(verdict: Verdict, graded: HandGrades, assignment: Assignment, page:
     points = exercise_points(verdict, graded, assignment)
     waiting = [reason for reason in reasons(verdict, points, graded) if not reason.endswith(WRITTEN)]
     target = os.path.relpath(feedback_path(course_root, assignment.name, verdict.student), page.parent)
-    return {"student": verdict.label, "link": quote(target), "points": list(points.values()), "reasons": waiting,
-            "total": total_points(points, graded),
+    return {"student": verdict.label, "link": quote(target), "points": list(points.items()), "reasons": waiting,
+            "extra": extra_credit(points, graded), "total": total_points(points, graded),
             "written": waiting_answers(verdict, points, assignment)}
