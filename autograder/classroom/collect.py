@@ -11,6 +11,7 @@ from autograder.authoring.catalogue import assignments
 from autograder.classroom.gradebook import copy_note, hash_of, keep_copy
 from autograder.classroom.hand_ins import remember
 from autograder.classroom.handed_over import copy_path, from_note, leave_out, notes, write_notes
+from autograder.classroom.numbers import of_notes
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import tells_case_apart
@@ -42,7 +43,7 @@ class Collected:
 def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[str, str]) -> Collected:
     """Copy every submission under `where`, a folder or one zip, to submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb.
 
-    known: the platform's number by student, from earlier runs. A hand-in that cannot be read leaves a placeholder that says
+    known: by student whose number it is, from the records of earlier runs. A hand-in that cannot be read leaves a placeholder that says
     why, and is among `problems`. Raises CourseError if there is nothing at all, or if `where` is submitted/ itself.
     """
     course_root = course_root.resolve()
@@ -51,7 +52,7 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
     course_root.mkdir(parents=True, exist_ok=True)
     guard, known_notes = Guard(course_root), notes(course_root, assignment)
     # A namesake in a later download is somebody else, graded or not.
-    known = {student: noted["lms_id"] for student, noted in known_notes.items()} | known
+    known = of_notes(course_root, assignment) | known
     found = _found(where, assignment, course_root, known, guard)
     made, taken_over = Collected(course_root / "submitted", left_out=found.left_out), []
     for one in found.submissions:

@@ -123,7 +123,7 @@ def counted(submissions: list[Submission], assignment: Assignment, course_root: 
     journals = journals or course_root
     several = {one.student: found for one in submissions if len(found := kept(course_root, assignment, one.student)) > 1}
     if rule(course_root) == "last":
-        return [_newest(several[one.student]) if one.student in several else one for one in submissions]
+        return [replace(_newest(several[one.student]), name=one.name) if one.student in several else one for one in submissions]
     for number in sorted({number for found in several.values() for number in found}):
         folder = _journal(journals, number)
         judge([found[number] for found in several.values() if number in found], folder)

@@ -8,7 +8,8 @@ Gradescope a results.json a student, as its autograder writes it.
 
 The columns and the form of the names are those that the platforms' own importers ask for: Canvas's
 lib/gradebook_importer.rb and Moodle's mod/assign/feedback/{offline/importgradeslib,file/importziplib}.php.
-A student without the platform's number, and one of whose points a person must still decide some, is left out and named.
+A student without the platform's number, or with a number that another one has too, and one of whose points a person must still decide
+some, is left out and named.
 """
 import csv
 import io
@@ -20,8 +21,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import HandGrades, exercise_points, extra_credit, open_points, spreadsheet_text, total_points
+from autograder.classroom.grades import (
+    HandGrades,
+    exercise_points,
+    extra_credit,
+    open_points,
+    spreadsheet_text,
+    total_points,
+)
 from autograder.classroom.journal import is_lost
+from autograder.classroom.numbers import shared
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
 from autograder.grading.layouts import MOODLE, canvas
@@ -48,8 +57,8 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
     column: the heading of Canvas's column, "NAME (NUMBER)" as in its own export; else the assignment's name, for which Canvas
     makes a new column. so_far: take the points that are decided where some are not.
     """
-    made = Export(path)
-    counted = []
+    made, counted = Export(path), []
+    twice = {} if to == "gradescope" else shared([verdict for verdict, _ in rows], lambda one: _number(one, to))
     for verdict, graded in rows:
         points = exercise_points(verdict, graded, assignment)
         total = total_points(points, graded)
@@ -58,6 +67,8 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
             made.left_out[verdict.label] = verdict.waits("")
         elif to != "gradescope" and not _number(verdict, to):
             made.left_out[verdict.label] = WITHOUT_NUMBER
+        elif verdict.student in twice:
+            made.left_out[verdict.label] = twice[verdict.student]
         elif total is None or waits and not so_far:
             made.left_out[verdict.label] = " ".join(waits)
         else:
@@ -131,6 +142,7 @@ def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
 def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path) -> Export:
     """Put the feedback pages that lie in the course root into one zip; `to` is a key of NAMES."""
     made, data, taken = Export(path), io.BytesIO(), set()
+    twice = {} if to == "folders" else shared([verdict for verdict, _ in rows])
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for verdict, _ in rows:
             page = feedback_path(course_root, assignment.name, verdict.student)
@@ -139,6 +151,8 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
                 made.left_out[verdict.label] = verdict.waits("")
             elif not name:
                 made.left_out[verdict.label] = WITHOUT_NUMBER
+            elif verdict.student in twice:
+                made.left_out[verdict.label] = twice[verdict.student]
             elif not page.is_file():
                 made.left_out[verdict.label] = "there is no feedback page; run `course report`"
             else:

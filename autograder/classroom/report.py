@@ -14,7 +14,15 @@ from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.doubts import cost, doubts
 from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import WRITTEN, HandGrades, exercise_points, extra_credit, reasons, total_points, waiting_answers
+from autograder.classroom.grades import (
+    WRITTEN,
+    HandGrades,
+    exercise_points,
+    extra_credit,
+    reasons,
+    total_points,
+    waiting_answers,
+)
 from autograder.classroom.pages import assignment_title, render
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole

@@ -27,8 +27,9 @@ from autograder.classroom.grades import (
     waiting_answers,
     write_csv,
 )
-from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, notes, write_notes
+from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, write_notes
 from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost, journal, set_aside
+from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
@@ -156,7 +157,7 @@ def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course
     """What `grade_class` was given to judge; entries that are nobody's submission are kept for the report, with the reason."""
     if where is None and regrade:
         return []
-    known = {student: noted["lms_id"] for student, noted in notes(course_root, assignment).items()} | {one.student: one.lms_id for one in before.values()}
+    known = of_notes(course_root, assignment) | of_records(before.values())
     if where is None:
         found = collected(assignment, course_root, known, guard)
         leave_out(course_root, assignment, str(course_root / "submitted"), found.left_out)
@@ -239,15 +240,18 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
 
     Who has a record that cannot be read is among them, with nothing decided; see journal.py.
     """
-    rows = []
+    rows, everyone = [], everybody(course_root, assignment)
+    twice = shared(everyone.values())
     with open_gradebook(config) as gradebook:
-        for student, verdict in everybody(course_root, assignment).items():
+        for student, verdict in everyone.items():
             graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
                 gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
             if is_lost(verdict):        # named even if all of its points were given by hand
                 graded.notes.append(verdict.waits(""))
             elif verdict.checks != assignment.checks_hash:
                 graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
+            if student in twice:
+                graded.notes.append(twice[student])
             rows.append((verdict, graded))
     return rows
 

@@ -8,7 +8,8 @@ Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's
          with anonymous grading "LATE_anon_x7Yz1_9002_NAME.ipynb". See `canvas`.
 
 Moodle writes a blank for each underscore of a name; its number names the student within the assignment. Canvas puts
-letters, digits and underscores of the name together; its user's number is the same in every assignment.
+letters, digits and underscores of the name together; its user's number is the same in every assignment. One number is two people
+on two platforms: `identity` tells them apart.
 """
 import re
 from collections.abc import Collection, Iterator
@@ -75,6 +76,16 @@ def canvas(entry: str) -> CanvasName | None:
     return None
 
 
+def identity(entry: str, number: str) -> str:
+    """Who has this number: the platform that `entry` came from, and the number. "" without a number; the bare number where nothing says
+    which platform it is of."""
+    if not number:
+        return ""
+    found = canvas(entry)
+    platform = "moodle" if MOODLE.fullmatch(entry) else "" if not found else "anonymous" if found.anonymous else "canvas"
+    return f"{platform} {number}".strip()
+
+
 @dataclass(frozen=True)
 class Item:
     """One file of what was handed over: its parts as a path, where its bytes are, and what is wrong with it.
@@ -111,6 +122,11 @@ class Hand:
     when: str | None = None
     files: list[tuple[tuple[str, ...], Item]] = field(default_factory=list)
 
+    @property
+    def identity(self) -> str:
+        """See `identity`."""
+        return identity(self.entry, self.id)
+
 
 def hands(items: list[Item], assignment: str, others: Collection[str] = ()) -> tuple[list[Hand], dict[str, str]]:
     """Who handed in what; and every other entry with the reason why it is nobody's. others: other assignments' names."""
@@ -132,7 +148,7 @@ def _at(items: list[Item], depth: int, assignment: str, others: Collection[str])
     for entry, members in entries.items():
         below = [(item.parts[depth + 1:], item) for item in members]
         for hand in _hands_of(entry, below, assignment, others, left):
-            known = found.setdefault((hand.student if not hand.id else "", hand.id or hand.entry), hand)
+            known = found.setdefault((hand.student if not hand.id else "", hand.identity or hand.entry), hand)
             if known is not hand:
                 known.files += hand.files
                 known.late = known.late or hand.late

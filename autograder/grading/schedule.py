@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Protocol
@@ -111,7 +111,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
             batch.before[submission.student] = kept
         if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict",
                                               lambda: still_holds(kept, submission, assignment, crew.budget)):     # noqa: B023
-            batch.verdicts[submission.student] = kept
+            batch.verdicts[submission.student] = _renamed(kept, submission, course_root)
             batch.kept += 1
         else:
             todo.append(submission)
@@ -194,6 +194,15 @@ def still_holds(kept: Verdict, submission: Submission, assignment: Assignment, b
     that did not suffice."""
     return (kept.checks == assignment.checks_hash and not kept.fault and kept.source == submission.identity()
             and not 0 < kept.stopped_at < budget)
+
+
+def _renamed(kept: Verdict, submission: Submission, course_root: Path) -> Verdict:
+    """The record under the name that the platform has now for this number; saved where that is another one."""
+    if not submission.lms_id or (kept.name, kept.entry) == (submission.name, submission.entry):
+        return kept
+    kept = replace(kept, name=submission.name, lms_id=submission.lms_id, entry=submission.entry)
+    save_verdict(course_root, kept)
+    return kept
 
 
 def _hire(assignment: Assignment, course_root: Path, backend: object, budget: float, others: list[Worker]) -> Worker:

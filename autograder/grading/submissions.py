@@ -97,7 +97,7 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
                      guard: Guard | None = None, case_matters: bool = True) -> Found:
     """Every submission under `where`, a folder or one zip. Raises NothingHandedIn if there is none at all.
 
-    known: the platform's number by student, from earlier runs, so that a name stays with its student. others: names
+    known: by student whose number it is (`layouts.identity`), from earlier runs, so that whoever has a number stays who they are. others: names
     of other assignments. case_matters: whether "Ada" and "ada" can be two folders.
     """
     guard = guard or Guard()
@@ -122,18 +122,25 @@ def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | No
 
 
 def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str]]:
-    """Each hand with its student's safe name. Students of one name are told apart by the platform's number.
-
-    A name that belongs to a number since an earlier run stays with it.
+    """Each hand with its student's key. A number that has a key, from an earlier run or an earlier folder of this one, keeps it, whatever
+    the name beside it is now. Else the key is the safe name; students of one name are told apart by the platform's number.
     """
+    keys: dict[str, list[str]] = {}
+    for student, number in known.items():
+        if number:
+            keys.setdefault(number, []).append(student)
     numbers: dict[str, set[str]] = {}
     for hand in found:
-        numbers.setdefault(safe_name(hand.student), set()).add(hand.id)
+        numbers.setdefault(safe_name(hand.student), set()).add(hand.identity)
     for hand in found:
         plain = safe_name(hand.student)
-        owner = known.get(plain, "")
-        alone = len(numbers[plain]) == 1 and owner in ("", hand.id)
-        yield hand, plain if not hand.id or alone or owner == hand.id else safe_name(f"{hand.student}_{hand.id}")
+        mine = keys.get(hand.identity) or keys.get(hand.id) if hand.id else None     # a bare number is of no platform that is known
+        if not mine:
+            alone = len(numbers[plain]) == 1 and not known.get(plain)
+            mine = [plain if not hand.id or alone else safe_name(f"{hand.student}_{hand.id}")]
+            if hand.id:
+                keys[hand.identity] = mine
+        yield hand, plain if plain in mine else mine[0]
 
 
 def _without_twins(submissions: list[tuple[Submission, tuple]], case_matters: bool) -> Iterator[Submission]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
 from autograder.grading.limited import Limited
-from autograder.grading.names import shown
+from autograder.grading.names import safe_name, shown
 from autograder.grading.reading import Reading, read_work
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
@@ -91,8 +91,8 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The student for people to read: the key, or the name where the key had to spell it otherwise."""
-        spelt = "=" in self.student
+        """The student for people to read: the key, or the name where the key had to spell it otherwise, or is of an earlier name."""
+        spelt = "=" in self.student or self.lms_id and self.student not in (safe_name(self.name), safe_name(f"{self.name}_{self.lms_id}"))
         return (shown(self.name) + (f" ({self.lms_id})" if self.lms_id else "")) if spelt and self.name else self.student
 
     def digest(self) -> str:

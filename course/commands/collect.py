@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.collect import collect
     from autograder.classroom.exchange import collect_from_exchange
     from autograder.classroom.handed_over import refuse_inside
+    from autograder.classroom.numbers import of_records
     from autograder.classroom.whole_class import journal
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"folder": str(folder), "students": students}, indent=1) if args.json else
               f"collected  {folder}: {len(students)} students have handed in {loaded.name}")
         return 0
-    made = collect(args.submissions, loaded, root, {one.student: one.lms_id for one in journal(root, loaded).values()})
+    made = collect(args.submissions, loaded, root, of_records(journal(root, loaded).values()))
     if args.json:
         print(json.dumps(made.to_json(), indent=1))
     else:
