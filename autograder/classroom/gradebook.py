@@ -63,14 +63,19 @@ def course_config(course_root: Path) -> Config:
     return config
 
 
+def begin_course_root(course_root: Path) -> Config:
+    """The configuration of a course root, made where there is none; a gradebook is not."""
+    if not (course_root / CONFIG_FILE).exists():
+        write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
+    return course_config(course_root)
+
+
 def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     """Make the root, its configuration, and the assignment in release/ and in the database; quick when all is there."""
     from autograder.authoring.notebooks import source_notebook, write_notebook
 
     course_root = course_root.resolve()
-    if not (course_root / CONFIG_FILE).exists():
-        write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
-    config = course_config(course_root)
+    config = begin_course_root(course_root)
     check_machine(config, course_root)
     source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
     release = course_root / "release" / assignment.name / f"{assignment.name}.ipynb"

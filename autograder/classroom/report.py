@@ -35,11 +35,11 @@ Rows = list[tuple[Verdict, HandGrades]]
 
 
 def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Path,
-                 left_out: dict[str, str] | None = None, progress: str = "") -> Path:
+                 left_out: dict[str, str] | None = None, progress: str = "", anew: str = "") -> Path:
     """Write the page and return its path. Links lead to the feedback pages, relative to the page.
 
     left_out: entries of what was handed over that are nobody's submission, with the reason. progress: the name of the
-    page over all assignments, beside this one, if there is one.
+    page over all assignments, beside this one, if there is one. anew: what was lost with the gradebook, see absent.py.
     """
     rows = sorted(rows, key=lambda row: row[0].student)
     tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
@@ -48,7 +48,7 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
     earned = [sum(result["earned"] for result in verdict.results) for verdict in read]
     items = item_analysis(read)
     links = {verdict.student: table["link"] for table, (verdict, _) in zip(tables, rows)}
-    page = render("report.html.j2", title=assignment_title(assignment), rows=tables, progress=progress,
+    page = render("report.html.j2", title=assignment_title(assignment), rows=tables, progress=progress, anew=anew,
                   tiers=sorted({verdict.tier for verdict in read}), checked=checked,
                   possible=sum(one.points for one in assignment.exercises.values()),
                   median=median([table["total"] for table in tables if table["total"] is not None] or [0]),

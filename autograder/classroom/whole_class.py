@@ -13,11 +13,19 @@ from traitlets.config import Config
 
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
+from autograder.classroom.absent import absent, made_anew, refuse_if_lost
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
 from autograder.classroom.feedback import feedback_path, write_feedback
-from autograder.classroom.gradebook import check_machine, course_config, keep_copy, open_gradebook, prepare_course_root
+from autograder.classroom.gradebook import (
+    begin_course_root,
+    check_machine,
+    course_config,
+    keep_copy,
+    open_gradebook,
+    prepare_course_root,
+)
 from autograder.classroom.grades import (
     WRITTEN,
     HandGrades,
@@ -62,7 +70,8 @@ class Summary:
     people: submissions that need a person for more than written answers; written: of these answers, how many wait. notes: by student,
     what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
-    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason.
+    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
+    the gradebook had lost what was graded before, else "".
     """
 
     assignment: str
@@ -82,6 +91,7 @@ class Summary:
     stale: list[str] = field(default_factory=list)
     mended: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
+    anew: str = ""
 
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
@@ -91,6 +101,7 @@ class Summary:
                  "`course grade --regrade` judges them again"] if self.stale else []
         named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
         named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
+        named += [f"lost       {self.anew}"] if self.anew else []
         return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
@@ -117,7 +128,9 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     course_root = course_root.resolve()
     if where is None and regrade and not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
+    gone = absent(course_root, loaded, begin_course_root(course_root))
     config = prepare_course_root(course_root, loaded)
+    anew = made_anew(*gone, config)
     guard = Guard(course_root)
     everyone = everybody(course_root, loaded)
     before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
@@ -145,12 +158,12 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     changed = [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])]
     beside = _beside(submissions, verdicts)
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
-    grades, page, people, written, still = _write(course_root, report, loaded, config, guard)
+    grades, page, people, written, still = _write(course_root, report, loaded, config, guard, anew)
     return Summary(loaded.name, len(submissions), kept, people, isolation, seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
-                   {verdict.label: verdict.waits("") for verdict in still.values()})
+                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew)
 
 
 def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], guard: Guard) -> list[Submission]:
@@ -214,11 +227,11 @@ def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict
     return {student: some for student, some in found.items() if some}
 
 
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard) -> tuple[Path, Path, int, int, dict[str, Verdict]]:
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard, anew: str = "") -> tuple[Path, Path, int, int, dict[str, Verdict]]:
     """Feedback, grades.csv and report from the journal and the gradebook; how many submissions need a person; how many written
     answers wait; whose record is lost.
 
-    grades.csv is of the assignment that was graded or reported last; each has its own beside its page.
+    grades.csv is of the assignment that was graded or reported last; each has its own beside its page. anew: see Summary.
     """
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
@@ -229,7 +242,7 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
             graded.notes.append(guard.troubles[verdict.student])
     people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
     written = sum(waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment) for verdict, graded in rows)
-    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX)
+    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX, anew)
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
     return write_csv(report / "grades.csv", rows, assignment), page, people, written, {verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}
@@ -294,7 +307,9 @@ def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     if not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first")
-    return loaded, course_root, course_config(course_root)
+    config = course_config(course_root)
+    refuse_if_lost(course_root, loaded, config)
+    return loaded, course_root, config
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:

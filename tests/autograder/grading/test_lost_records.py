@@ -131,3 +131,50 @@ def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(graded, r
     notes[0].write_text(notes[0].read_text()[:40])
     assert course(root, "grade", tmp_path / "in", "--hand-in", "best") == 0
     assert rows(root)["Bo"]["total"] == "3" and rows(root)["Bo"]["lms_id"] == "71"
+
+
+def lost_gradebook(root):
+    """As when gradebook.db is deleted, or was not among what was restored; points by hand and comments were in it."""
+    with open_gradebook(course_config(root)) as gradebook:
+        gradebook.find_grade("double-check", NAME, NAME, "Ada").manual_score = 2
+        gradebook.db.commit()
+    (root / "gradebook.db").unlink()
+
+
+@pytest.mark.parametrize("words", [("export", "moodle", "--so-far"), ("report",), ("feedback", "folders")])
+def test_without_the_gradebook_nothing_is_said_of_points_until_somebody_decides(root, words, capsys):
+    lost_gradebook(root)
+    for _ in range(2):      # the first one must not make an empty one that the second takes for the class's
+        assert course(root, *words) == 2
+        said = capsys.readouterr().err
+        assert f"{root}/gradebook.db" in said and "given by hand" in said and "Bring a copy of it back" in said and "`course grade --assignment 90`" in said, said
+    with open_gradebook(course_config(root)):
+        pass                # as `nbgrader db` or formgrader leaves an empty one
+    assert course(root, *words) == 2
+
+
+def test_a_gradebook_that_is_made_anew_says_so_on_the_screen_and_in_the_report(graded, root, capsys):
+    lost_gradebook(root)
+    assert course(root, "grade", graded / "in") == 1
+    said = capsys.readouterr().out
+    sentence = "gradebook.db was not there and was made anew from 3 records; points and comments given by hand, due dates and extensions are not in it"
+    assert sentence in said and "before you grade" in said
+    assert sentence in (root / "report" / f"{NAME}.html").read_text()
+    assert course(root, "export", "moodle") == 0
+    assert course(root, "grade", graded / "in") == 0 and "made anew" not in capsys.readouterr().out
+    assert "made anew" not in (root / "report" / f"{NAME}.html").read_text()
+
+
+def test_a_gradebook_restored_from_before_a_student_is_named_with_how_many_it_lacked(graded, root, capsys):
+    with open_gradebook(course_config(root)) as gradebook:
+        gradebook.remove_student("Bo")
+    assert course(root, "export", "moodle") == 0, "a student who was taken out of the gradebook stops nobody's export"
+    assert course(root, "grade", graded / "in") == 1
+    assert "had nothing of 1 of the 3 students" in capsys.readouterr().out
+
+
+def test_a_first_run_that_was_killed_before_the_gradebook_held_anything_goes_on_without_a_word(graded, root, capsys):
+    (root / "gradebook.db").unlink()
+    shutil.rmtree(root / "autograded")
+    assert course(root, "grade", graded / "in") == 0
+    assert "made anew" not in capsys.readouterr().out
