@@ -39,6 +39,9 @@ from autograder.grading.verdict import Verdict
 
 Rows = list[tuple[Verdict, HandGrades]]
 WITHOUT_NUMBER = "the platform's number is not known; it comes with the platform's own download of submissions"
+WITHOUT_FILE = ("Canvas takes a page back as a comment on a file that was handed in and knows it by the number of the file, which a text entry "
+                "or a link has not: send the page by hand")
+MISREAD = "in a file's name Canvas would take another number for the student's: send the page by hand"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)       # of every file in a zip, so that the same pages make the same zip
 
 
@@ -150,7 +153,7 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
             if is_lost(verdict):
                 made.left_out[verdict.label] = verdict.waits("")
             elif not name:
-                made.left_out[verdict.label] = WITHOUT_NUMBER
+                made.left_out[verdict.label] = _why_unnamed(to, verdict)
             elif verdict.student in twice:
                 made.left_out[verdict.label] = twice[verdict.student]
             elif not page.is_file():
@@ -175,10 +178,16 @@ def _apart(name: str, taken: set[str]) -> str:
 
 
 def _canvas_name(verdict: Verdict) -> str:
-    """Canvas finds student and file by the two numbers, so they must be those of its download."""
+    """Canvas finds student and file by the two numbers, so they must be those of its download. The name before them is for people."""
     found = canvas(verdict.entry)
-    prefix = verdict.entry[:found.start] if found else ""
-    return prefix if re.fullmatch(r"[\w.-]+", prefix) else ""
+    prefix = re.sub(r"[^\w.-]", "", verdict.entry[:found.start]) if found and found.numbered else ""
+    again = canvas(f"{prefix}{found.file}") if prefix else None
+    return prefix if again and (again.id, again.start, again.numbered) == (found.id, len(prefix), True) else ""
+
+
+def _why_unnamed(to: str, verdict: Verdict) -> str:
+    found = canvas(verdict.entry) if to == "canvas" else None
+    return WITHOUT_NUMBER if not found else MISREAD if found.numbered else WITHOUT_FILE
 
 
 def _moodle_name(verdict: Verdict) -> str:

@@ -39,7 +39,7 @@ class CanvasName:
     """What Canvas says in the name of a file: who, its number of the user, whether it was late, the file's own name.
 
     anonymous: the number is a word that stands for the student in this assignment only. start: where in the name the file's
-    own begins.
+    own begins. numbered: the file has a number; a text or a link has none.
     """
 
     name: str
@@ -48,6 +48,7 @@ class CanvasName:
     file: str
     start: int
     anonymous: bool = False
+    numbered: bool = True
 
 
 def canvas(entry: str) -> CanvasName | None:
@@ -61,18 +62,18 @@ def canvas(entry: str) -> CanvasName | None:
     found = ANONYMOUS.fullmatch(entry)
     if found and (found["number"] or found["file"] in TEXTS):
         late = bool(found["late"] or found["late_too"])
-        return CanvasName(f"anon_{found['id']}", found["id"], late, found["file"], found.start("file"), anonymous=True)
+        return CanvasName(f"anon_{found['id']}", found["id"], late, found["file"], found.start("file"), anonymous=True, numbered=bool(found["number"]))
     parts = entry.split("_")
     for place in range(len(parts) - 1):
-        user, number, file = parts[place], parts[place + 1], "_".join(parts[place + 2:])
+        user, number, file, numbered = parts[place], parts[place + 1], "_".join(parts[place + 2:]), True
         if NUMBER.fullmatch(user) and not file and number in TEXTS:
-            file = number
+            file, numbered = number, False
         elif not (NUMBER.fullmatch(user) and NUMBER.fullmatch(number)):
             continue
         if not file or YEAR_AND_MONTH.fullmatch(f"{user}_{number}"):
             return None
         name = "_".join(part for part in parts[:place] if part != "LATE")
-        return CanvasName(name, user, "LATE" in parts[:place], file, len(entry) - len(file))
+        return CanvasName(name, user, "LATE" in parts[:place], file, len(entry) - len(file), numbered=numbered)
     return None
 
 

@@ -131,6 +131,21 @@ def test_feedback_for_canvas_keeps_the_numbers_of_student_and_file(graded):
     assert path.read_bytes() == first       # the same pages, the same zip
 
 
+@pytest.mark.parametrize(("entry", "name"), [("o'neilsean_107_9009_90-stand-in.ipynb", "oneilsean_107_9009_"), ("'7_'8_107_9009_a.ipynb", None),
+                                             ("x_/../_107_9009_a.ipynb", "x_.._107_9009_"), ("bo_LATE_109_text.html", None), ("anon_41_text.html", None)])
+def test_a_page_for_canvas_says_what_is_missing_of_what_canvas_needs(entry, name, stand_in, tmp_path):
+    verdict = Verdict("bo", NAME, "", "", name="bo", lms_id="107", entry=entry)
+    page = feedback_path(tmp_path, NAME, "bo")
+    page.parent.mkdir(parents=True)
+    page.write_text("page")
+    made = zip_feedback("canvas", [(verdict, None)], stand_in, tmp_path, tmp_path / "all.zip")
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        assert archive.namelist() == ([f"{name}{NAME}.html"] if name else [])
+    if name is None:
+        assert "the platform's number is not known" not in made.left_out["bo"] and "by hand" in made.left_out["bo"]
+        assert ("number of the file" in made.left_out["bo"]) == entry.endswith("text.html")
+
+
 def test_a_verdict_comes_out_the_same_when_it_is_judged_again(graded, capsys):
     root = graded["moodle"]
     assert main(["verify", "77", "90", "--course-root", str(root)]) == 0
