@@ -33,8 +33,8 @@ def refuse_if_lost(course_root: Path, assignment: Assignment, config: Config) ->
     """Raise CourseError with the remedy where the gradebook has nothing of an assignment that was graded here."""
     gone, stored = absent(course_root, assignment, config)
     if stored and gone == stored:
-        raise CourseError(f"the gradebook {shown(config.CourseDirectory.db_url)} is not there or has nothing of the {stored} submissions to {assignment.name} "
-                          f"that were graded here, and points and comments given by hand were in it. Bring a copy of it back; else "
+        raise CourseError(f"the gradebook {shown(config.CourseDirectory.db_url)} is not there or has nothing of {_count(stored, 'submission')} to {assignment.name} "
+                          f"graded here, and points and comments given by hand were in it. Bring a copy of it back; else "
                           f"`course grade --assignment {assignment.number}` makes it anew from the records, without them")
 
 
@@ -44,10 +44,14 @@ def made_anew(gone: int, stored: int, config: Config) -> str:
     if not gone:
         return ""
     if gone == stored:
-        what = f"the gradebook {where} was not there and was made anew from {stored} records"
+        what = f"the gradebook {where} was not there and was made anew from {_count(stored, 'record')}"
     else:
-        what = f"the gradebook {where} had nothing of {gone} of the {stored} students who were graded here, and got it anew from their records"
+        what = f"the gradebook {where} had nothing of {gone} of {_count(stored, 'student')} graded here, and got it anew from their records"
     return f"{what}; points and comments given by hand, due dates and extensions are not in it: bring a copy of it back before you grade by hand"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
 
 
 def _no_file(config: Config) -> bool:

@@ -170,7 +170,7 @@ def test_a_gradebook_restored_from_before_a_student_is_named_with_how_many_it_la
         gradebook.remove_student("Bo")
     assert course(root, "export", "moodle") == 0, "a student who was taken out of the gradebook stops nobody's export"
     assert course(root, "grade", graded / "in") == 1
-    assert "had nothing of 1 of the 3 students" in capsys.readouterr().out
+    assert "had nothing of 1 of 3 students graded here" in capsys.readouterr().out
 
 
 def test_a_first_run_that_was_killed_before_the_gradebook_held_anything_goes_on_without_a_word(graded, root, capsys):
