@@ -1,7 +1,7 @@
 """After checks have changed: what would change, shown before anything is written, and then written.
 
-Judged again are the verdicts by older checks, and those whose record cannot be read, from the copies that were kept, and no others. They go into a journal of their
-own, `.regrade/` in the course root, so that records, gradebook and pages are as they were until `write`; a second run goes on
+Judged again are the verdicts by older checks, those of another secret than the class's now, and those whose record cannot be read,
+from the copies that were kept, and no others. They go into a journal of their own, `.regrade/` in the course root, so that records, gradebook and pages are as they were until `write`; a second run goes on
 where the first stopped. What was given by hand is no part of a verdict: it stays, and is marked for another look where the
 automatic points were stored anew.
 """
@@ -14,14 +14,14 @@ from autograder.classroom import hand_ins
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.grades import HandGrades, exercise_points, total_points
 from autograder.classroom.journal import everybody, from_copy, is_lost
-from autograder.classroom.whole_class import Summary, class_rows, grade_class
+from autograder.classroom.whole_class import Summary, class_rows, grade_class, said_foreign
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
+from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret, drawn_with
 from autograder.grading.differences import difference
 from autograder.grading.files import writing
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Here, grade_all
-from autograder.grading.verdict import BUDGET_SECONDS, Verdict, save_verdict
+from autograder.grading.verdict import BUDGET_SECONDS, Verdict, load_verdict, save_verdict
 
 STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
@@ -41,17 +41,20 @@ class Change:
 
 @dataclass
 class Plan:
-    """What a regrade would do. verdicts: judged again. same: come out as before. cannot: no copy, with the reason."""
+    """What a regrade would do. verdicts: judged again. foreign: whose record is of another secret than the class's now. same: come out as before. cannot: no copy, with the reason."""
 
     assignment: str
     verdicts: list[Verdict]
     changes: list[Change] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     cannot: dict[str, str] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """For a terminal."""
-        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"]
+        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
+                 + (", or are of another secret" if self.foreign else "")]
+        found += [said_foreign(self.foreign) + "If that is a slip, bring the right file back, and write nothing"] if self.foreign else []
         for change in self.changes:
             found += [f"changes    {line}" for line in change.lines]
             found.append(f"sum        {change.student}: {_said(change.before)} -> {_said(change.after)}")
@@ -62,7 +65,7 @@ class Plan:
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
-                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot}
+                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign}
 
 
 def _said(points: float | None) -> str:
@@ -78,15 +81,18 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     course_root, crew = course_root.resolve(), Here(jobs, backend, budget)
     if not (course_root / "verdicts" / assignment.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
-    older = {student: one for student, one in everybody(course_root, assignment).items() if is_lost(one) or one.checks != assignment.checks_hash}
+    secret, everyone = course_secret(course_root), everybody(course_root, assignment)
+    foreign = {student for student, one in everyone.items() if not drawn_with(secret, student, one.seed_ids)}
+    older = {student: one for student, one in everyone.items() if is_lost(one) or one.checks != assignment.checks_hash or student in foreign}
     copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
-    stage, config = _stage(course_root), course_config(course_root)
+    stage, config = _stage(course_root, assignment, secret), course_config(course_root)
     todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(
         several, assignment, where, crew=crew), stage)
     again = grade_all(todo, assignment, stage, progress=progress, crew=crew).verdicts
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
-                cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies})
+                cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies},
+                foreign=[everyone[student].label for student in sorted(foreign)])
     for record, graded in rows:
         if record.student in again:
             _compare(made, record, again[record.student], graded, assignment)
@@ -123,12 +129,16 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
     return summary
 
 
-def _stage(course_root: Path) -> Path:
-    """A journal of its own under the class's secret, which is linked and not copied."""
+def _stage(course_root: Path, assignment: Assignment, secret: bytes) -> Path:
+    """A journal of its own under the class's secret, which is linked and not copied; what was judged there under another one is gone."""
     course_secret(course_root)
     stage = course_root / STAGE
     with writing(stage):
         stage.mkdir(exist_ok=True)
+        for path in stage.rglob(f"verdicts/{assignment.name}/*.json"):
+            kept = load_verdict(path.parents[2], assignment.name, path.stem)
+            if kept and not drawn_with(secret, kept.student, kept.seed_ids):
+                path.unlink()
         if not (stage / SECRET_FILE).is_symlink():
             (stage / SECRET_FILE).symlink_to(course_root / SECRET_FILE)
     return stage

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.errors import CourseError
-from autograder.grading.assignment import course_secret, load_assignment
+from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment
 from autograder.grading.differences import difference
 from autograder.grading.names import shown
 from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission, record_path, sandboxes
@@ -51,10 +51,17 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     if copy is None:
         raise CourseError(f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
                           f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again")
+    secret = course_secret(course_root)     # there is a record: one that is gone is said, not drawn
     loaded.load()
     with sandboxes(loaded, backend, budget) as pool:
-        again = grade_submission(copy, loaded, course_secret(course_root), pool, budget=budget)
-    return Replay(record, again, record_path(course_root, loaded.name, record.student), difference(record, again))
+        again = grade_submission(copy, loaded, secret, pool, budget=budget)
+    other = [f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"] if _asks_otherwise(record, again) else []
+    return Replay(record, again, record_path(course_root, loaded.name, record.student), [*other, *difference(record, again)])
+
+
+def _asks_otherwise(record: Verdict, again: Verdict) -> bool:
+    """Whether an exercise that both have was judged with other seeds."""
+    return any(again.seed_ids.get(id, name) != name for id, name in record.seed_ids.items())
 
 
 def _find(records: dict[str, Verdict], student: str, course_root: Path, assignment: str) -> Verdict:

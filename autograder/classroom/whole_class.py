@@ -41,9 +41,9 @@ from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
-from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret, drawn_with, load_assignment, renew_secret, secret_is_lost
 from autograder.grading.differences import difference
-from autograder.grading.files import lies_below, tells_case_apart
+from autograder.grading.files import lies_below, tells_case_apart, writing
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Batch, Crew, grade_all
 from autograder.grading.submissions import MARKED_LATE, Submission, find_submissions
@@ -71,7 +71,8 @@ class Summary:
     what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
     record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
-    the gradebook had lost what was graded before, else "".
+    the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
+    there; renewed: whether this run drew that.
     """
 
     assignment: str
@@ -92,6 +93,8 @@ class Summary:
     mended: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     anew: str = ""
+    foreign: list[str] = field(default_factory=list)
+    renewed: bool = False
 
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
@@ -102,6 +105,9 @@ class Summary:
         named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
         named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
         named += [f"lost       {self.anew}"] if self.anew else []
+        named += [f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
+                  "is asked with other hidden inputs"] if self.renewed else []
+        named += [said_foreign(self.foreign) + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"] if self.foreign else []
         return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
@@ -110,13 +116,19 @@ class Summary:
             [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
 
 
+def said_foreign(students: list[str]) -> str:
+    """Whose verdicts are of another secret, as a line for a terminal; the remedy is the caller's."""
+    return f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this: {', '.join(students)}. "
+
+
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
                 jobs: int = 1, regrade: bool = False, backend: object = None,
                 progress: Callable[[int, int, Verdict], None] | None = None, crew: Crew | None = None) -> Summary:
     """Grade every submission under `where`: a folder or one zip; None takes what `course collect` has brought, and, with
     `regrade`, the copies of earlier runs.
 
-    regrade: judge again what is under `where`, and every other verdict that is by older checks. backend: None takes the
+    regrade: judge again what is under `where`, and every other verdict that is by older checks or of another secret; a secret
+    that is lost is drawn anew. backend: None takes the
     strongest isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises CourseError for what
     the instructor must mend; never for what is in a submission.
     """
@@ -128,15 +140,20 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     course_root = course_root.resolve()
     if where is None and regrade and not (course_root / "verdicts" / loaded.name).is_dir():
         raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
+    if secret_is_lost(course_root) and not regrade:
+        course_secret(course_root)      # says so
     gone = absent(course_root, loaded, begin_course_root(course_root))
+    if renewed := secret_is_lost(course_root):
+        with writing(course_root / SECRET_FILE):
+            renew_secret(course_root)
     config = prepare_course_root(course_root, loaded)
     anew = made_anew(*gone, config)
-    guard = Guard(course_root)
+    guard, secret = Guard(course_root), course_secret(course_root)
     everyone = everybody(course_root, loaded)
     before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
     submissions = _handed_in(where, regrade, loaded, course_root, before, guard)
     given = {one.student for one in submissions}
-    older = [verdict for verdict in before.values() if regrade and verdict.checks != loaded.checks_hash]
+    older = [verdict for verdict in before.values() if regrade and (verdict.checks != loaded.checks_hash or not drawn_with(secret, verdict.student, verdict.seed_ids))]
     older += [verdict for verdict in broken.values() if where is None or not is_gone(course_root, verdict)]
     submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, loaded))]
     for one in submissions:
@@ -155,6 +172,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
             set_aside(course_root, loaded, one.student)
     judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
+    foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
     changed = [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])]
     beside = _beside(submissions, verdicts)
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
@@ -163,7 +181,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
-                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew)
+                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed)
 
 
 def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], guard: Guard) -> list[Submission]:

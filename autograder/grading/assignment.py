@@ -118,23 +118,47 @@ def _load(name: str) -> Assignment:
 
 
 def course_secret(course_root: Path) -> bytes:
-    """The secret that seeds hidden inputs; made on first use, readable by its owner only.
+    """The secret that seeds hidden inputs, readable by its owner only; drawn before anything is judged here, and later never.
 
-    Raises CourseError when others can read the file: then the seeds are no secret.
+    Raises CourseError when others can read the file: then the seeds are no secret. And where `secret_is_lost`.
     """
     path = course_root / SECRET_FILE
+    if secret_is_lost(course_root):
+        raise CourseError(f"{path} is gone, and the records in {course_root / 'verdicts'} were judged with it: bring that file back from a copy "
+                          "of the class. If there is none, `course grade --regrade` draws a new one and judges again, everybody with "
+                          "other hidden inputs than before")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        _draw(path)
     except FileExistsError:
         if path.stat().st_mode & 0o077:
-            raise CourseError(f"{path} can be read by others; run `chmod 600 {path}`, or delete it to draw a new one") \
-                from None
-        return path.read_bytes()
+            raise CourseError(f"{path} can be read by others: run `chmod 600 {path}`") from None
+    return path.read_bytes()
+
+
+def secret_is_lost(course_root: Path) -> bool:
+    """Whether there is no secret where something was judged already. Another one would ask other questions than the records say."""
+    path = course_root / SECRET_FILE
+    return not path.exists() and (path.is_symlink() or any(course_root.glob("verdicts/*/*.json")))
+
+
+def renew_secret(course_root: Path) -> None:
+    """Draw another secret in the place of one that is lost."""
+    path = course_root / SECRET_FILE
+    path.unlink(missing_ok=True)
+    _draw(path)
+
+
+def _draw(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(secrets.token_bytes(32))
-    return path.read_bytes()
 
 
 def seed_id(secret: bytes, student: str, exercise: str) -> str:
     """A name for the seeds of one student and exercise, which tells nothing about them."""
     return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def drawn_with(secret: bytes, student: str, seed_ids: dict[str, str]) -> bool:
+    """Whether a record's names of seeds are those of this secret; a submission that was not run has none, and fits every secret."""
+    return all(seed_id(secret, student, exercise) == name for exercise, name in seed_ids.items())

@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, default=None, metavar="DIR",
                         help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
     add_budget(parser, ", and is judged again with a larger budget")
-    parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks; without "
-                        "SUBMISSIONS only those, from the copies of earlier runs")
+    parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks or of another "
+                        ".course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those, from the copies of earlier runs")
     parser.add_argument("--hand-in", choices=("last", "best"), help="which of a student's hand-ins counts, from now on in this course root (default: last)")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
     elif len(summaries) == 1:
         _say(summaries[0])
-    return 1 if any(one.people or one.left_out or one.stale or one.anew for one in summaries) and not args.sample else 0
+    return 1 if any(one.people or one.left_out or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
 
 
 def _refuse_beside_sample(args: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from course.folders import course_root_there
 SUMMARY = "judge one student's notebook again and compare with the record"
 EPILOG = """\
 The copy that was graded, by its hash, goes through the sandbox with the same hidden inputs; every behaviour is shown with the
-sentence of the feedback page. Nothing is written: where it differs, `course grade --regrade` changes the record.
+sentence of the feedback page. A .course-secret that is gone, or is not the one of the record, is said. Nothing is written: where it differs, `course grade --regrade` changes the record.
 Exit codes: 0 the same, 1 something differs, 2 could not run."""
 
 

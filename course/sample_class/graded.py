@@ -9,7 +9,7 @@ from autograder.authoring.catalogue import ROOT
 from autograder.authoring.notebooks import source_notebook
 from autograder.classroom.whole_class import COURSE_ROOT, REPORT, Summary, grade_class
 from autograder.errors import CourseError
-from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.assignment import Assignment, load_assignment, secret_is_lost
 from autograder.grading.verdict import Verdict
 from autograder.sandbox import choose_backend
 from course.sample_class import make_sample_class
@@ -38,12 +38,12 @@ def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_uns
 
 
 def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
-    """Remove the course root of a sample class if the exercises have changed since; nothing else is ever removed.
+    """Remove the course root of a sample class if the exercises have changed since, or its secret is lost; nothing else is ever removed.
 
     nbgrader keeps the cells of an assignment as they are once there are submissions. For a real class that is right;
     the sample class is made anew.
     """
     source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
     if (course_root / SAMPLE_MARK).exists() and source.exists():
-        if nbformat.read(source, as_version=4) != source_notebook(assignment.entry):
+        if nbformat.read(source, as_version=4) != source_notebook(assignment.entry) or secret_is_lost(course_root):
             shutil.rmtree(course_root)

@@ -64,6 +64,17 @@ def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class
     assert not sample.exists() and Path(real, "gradebook.db").exists()
 
 
+def test_the_sample_class_starts_anew_without_the_secret_that_it_was_judged_with(copied):
+    sample = copied("sample")
+    (sample / SAMPLE_MARK).touch()
+    (sample / "verdicts" / "01-static-embeddings").mkdir(parents=True)
+    forget_older_sample(sample, load_assignment("01"))
+    assert sample.exists()
+    (sample / "verdicts" / "01-static-embeddings" / "ada.json").write_text("{}")
+    forget_older_sample(sample, load_assignment("01"))
+    assert not sample.exists()
+
+
 def test_points_that_the_students_notebook_does_not_have_are_said_before_grading(monkeypatch):
     assignment = load_assignment("01")
     assignment.check_points()
