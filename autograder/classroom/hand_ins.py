@@ -9,6 +9,7 @@ that could. The record of the class says which one counts (Verdict.hand_ins); th
 Points given by hand belong to no hand-in: they are not compared, and stay where they are.
 """
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,7 @@ def counted(submissions: list[Submission], assignment: Assignment, course_root: 
         return [replace(_newest(several[one.student]), name=one.name) if one.student in several else one for one in submissions]
     for number in sorted({number for found in several.values() for number in found}):
         folder = _journal(journals, number)
+        share_secret(journals, folder)
         judge([found[number] for found in several.values() if number in found], folder)
     chosen = {verdict.student: number for number, verdict in _choices(several, assignment, course_root, config, journals)}
     return [several[one.student][chosen[one.student]] if one.student in chosen else one for one in submissions]
@@ -185,14 +187,24 @@ def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], 
 
 
 def _journal(root: Path, number: int) -> Path:
-    """The folder of the nth hand-ins, which has the records of their verdicts and the class's secret, as a link."""
-    folder = root / STORE / str(number)
+    """The folder of the nth hand-ins, which has the records of their verdicts."""
+    return root / STORE / str(number)
+
+
+def share_secret(root: Path, folder: Path) -> None:
+    """Give the journal in `folder` the secret of `root`, by a link that holds wherever the class is copied to.
+
+    What else is there in its place, such as a link to where the class once was, is replaced.
+    """
     course_secret(root)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / SECRET_FILE).is_symlink():
-            (folder / SECRET_FILE).symlink_to((root / SECRET_FILE).resolve())
-    return folder
+        link, fresh = folder / SECRET_FILE, folder / f"{SECRET_FILE}.new"
+        secret = os.path.relpath(Path(os.path.realpath(root), SECRET_FILE), os.path.realpath(folder))
+        if not link.is_symlink() or os.readlink(link) != secret:
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(secret)
+            os.replace(fresh, link)
 
 
 def adopt(course_root: Path, stage: Path, assignment: str) -> None:

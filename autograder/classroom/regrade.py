@@ -16,7 +16,7 @@ from autograder.classroom.grades import HandGrades, exercise_points, total_point
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.whole_class import Summary, class_rows, grade_class, said_foreign
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret, drawn_with
+from autograder.grading.assignment import Assignment, course_secret, drawn_with
 from autograder.grading.differences import difference
 from autograder.grading.files import writing
 from autograder.grading.guard import Guard
@@ -131,14 +131,11 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
 
 def _stage(course_root: Path, assignment: Assignment, secret: bytes) -> Path:
     """A journal of its own under the class's secret, which is linked and not copied; what was judged there under another one is gone."""
-    course_secret(course_root)
     stage = course_root / STAGE
+    hand_ins.share_secret(course_root, stage)
     with writing(stage):
-        stage.mkdir(exist_ok=True)
         for path in stage.rglob(f"verdicts/{assignment.name}/*.json"):
             kept = load_verdict(path.parents[2], assignment.name, path.stem)
             if kept and not drawn_with(secret, kept.student, kept.seed_ids):
                 path.unlink()
-        if not (stage / SECRET_FILE).is_symlink():
-            (stage / SECRET_FILE).symlink_to(course_root / SECRET_FILE)
     return stage

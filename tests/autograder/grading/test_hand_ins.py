@@ -1,12 +1,14 @@
 """Several hand-ins of one student: found by times and counts in folders' names, and the last or the best counts, as the course says."""
 import csv
 import json
+import shutil
 import zipfile
 
 import pytest
 
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.classroom.hand_ins import kept, rule
+from autograder.grading.assignment import SECRET_FILE, drawn_with
 from autograder.grading.moments import moment, stamp
 from autograder.grading.submissions import find_submissions
 from autograder.grading.verdict import load_verdict
@@ -116,6 +118,29 @@ def test_the_last_counts_unless_the_course_says_the_best_and_the_course_root_rem
 
 def page(root, student):
     return (root / "feedback" / student / NAME / f"{NAME}.html").read_text()
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("links", ["as they are", "absolute, as they were once made", "followed by the copy", "of another class that is still there"])
+def test_a_class_that_was_copied_elsewhere_goes_on_with_its_own_secret(root, tmp_path, notebook_of, links):
+    course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    elsewhere = tmp_path / "elsewhere" / "class"
+    shutil.copytree(root, elsewhere, symlinks=links != "followed by the copy")
+    shared = [elsewhere / "hand-ins" / number / SECRET_FILE for number in "12"]
+    if links != "followed by the copy":
+        for one in shared if links != "as they are" else []:
+            one.unlink()
+            one.symlink_to(root / SECRET_FILE)
+    if links == "of another class that is still there":
+        (root / SECRET_FILE).write_bytes(b"another")
+    else:
+        shutil.rmtree(root)
+    handed_in(tmp_path / "more", {f"di/{NAME}/{FILE}": notebook_of(RIGHT)})
+    assert course(elsewhere, "grade", tmp_path / "more") == 0
+    assert totals(elsewhere)["di"] == "3"
+    secret = (elsewhere / SECRET_FILE).read_bytes()
+    assert [one.readlink().is_absolute() for one in shared] == [False, False] and {one.read_bytes() for one in shared} == {secret}
+    assert drawn_with(secret, "di", load_verdict(elsewhere / "hand-ins" / "2", NAME, "di").seed_ids)
 
 
 @pytest.mark.sandbox
