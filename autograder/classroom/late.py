@@ -7,8 +7,8 @@ taken off is the answer of the plugin that nbgrader_config.py names, `ShareEachD
     c.ShareEachDay.share = 0.1
 
 nbgrader reckons it while it autogrades. `settle` reckons it again, in the same way, whenever dates or points given by hand
-may have changed since. An extension for somebody who has handed in nothing yet waits in a file, since the gradebook has no
-place for it, and goes into the gradebook with the hand-in.
+may have changed since. An extension for somebody who has handed in nothing yet, or while there is no due date, waits in a file,
+since the gradebook has no place for it, and goes into the gradebook with the hand-in, or with the date.
 """
 import json
 import math
@@ -51,7 +51,7 @@ class ShareEachDay(LateSubmissionPlugin):
 
 @dataclass
 class Dates:
-    """An assignment's due date in UTC (None: none), extensions by student, and those that wait for a hand-in."""
+    """An assignment's due date in UTC (None: none), extensions by student, and those that wait for a hand-in or a date."""
 
     due: datetime | None
     extensions: dict[str, timedelta]
@@ -92,13 +92,16 @@ def dates(gradebook: Gradebook, assignment: str, course_root: Path) -> Dates:
     return Dates(due, given, _waiting(course_root, assignment))
 
 
-def set_due(gradebook: Gradebook, assignment: str, due: datetime | None) -> None:
-    """Set or, with None, remove an assignment's due date, and then its extensions, which count from it."""
-    gradebook.update_or_create_assignment(assignment, duedate=due)
+def set_due(gradebook: Gradebook, assignment: str, course_root: Path, due: datetime | None) -> None:
+    """Set or, with None, remove an assignment's due date. Extensions then wait for another one: nbgrader cannot reckon with them
+    where there is no date."""
     if due is None:
+        given = dates(gradebook, assignment, course_root)
+        _keep_waiting(course_root, assignment, given.waiting | given.extensions)
         for submission in gradebook.assignment_submissions(assignment):
             submission.extension = None
-        gradebook.db.commit()
+    gradebook.update_or_create_assignment(assignment, duedate=due)
+    gradebook.db.commit()
 
 
 def extend(gradebook: Gradebook, assignment: str, course_root: Path, student: str, more: timedelta) -> bool:

@@ -11,7 +11,7 @@ SUMMARY = "show or set an assignment's due date and a student's extension, in nb
 EPILOG = """\
 A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from the class's due date;
 0d takes an extension away. STUDENT is the key in the gradebook, as in grades.csv; who has handed in nothing yet gets the
-extension with the hand-in.
+extension with the hand-in. `--date none` takes the date away; extensions wait until another one is set.
 
 What is late follows from nbgrader's timestamp.txt beside the notebook. Nothing is taken off for it unless the course root's
 nbgrader_config.py names a plugin: nbgrader's own, or ours, which takes a share for each day.
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     config = prepare_course_root(root, loaded)
     with open_gradebook(config) as gradebook:
         if args.date is not None:
-            late.set_due(gradebook, loaded.name, date)
+            late.set_due(gradebook, loaded.name, root, date)
         for student, more in spans.items():
             late.extend(gradebook, loaded.name, root, student, more)
         if sets:
@@ -69,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"assignment": loaded.name} | found.to_json(), indent=1))
         return 0
     print(f"due        {loaded.name}: " + (f"{found.due:%Y-%m-%d %H:%M} UTC" if found.due else "no date is set"))
+    why = "; nothing is handed in yet" if found.due else "; it counts from the date that is set next"
     for word, some in (("longer", found.extensions), ("waits", found.waiting)):
         for student, more in sorted(some.items()):
-            print(f"{word:<10} {student}: {more}" + ("; nothing is handed in yet" if word == "waits" else ""))
+            print(f"{word:<10} {student}: {more}" + (why if word == "waits" else ""))
     return 0

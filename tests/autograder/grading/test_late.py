@@ -96,6 +96,24 @@ def test_an_extension_that_was_given_before_the_hand_in_holds_when_it_comes(root
     assert "longer     bo: 2 days, 0:00:00" in capsys.readouterr().out
 
 
+@pytest.mark.sandbox
+def test_extensions_outlive_a_due_date_that_is_taken_away_and_set_again(root, tmp_path, capsys):
+    course(root, "due", "90", "--date", "2026-03-02 00:00 UTC", "--extend", "bo=2d", "--extend", "cy=1w")
+    grade_class(tmp_path / "in", "90", root, root / "report")
+    assert totals(root)["bo"] == (3, "")
+    capsys.readouterr()
+    assert course(root, "due", "90", "--date", "none") == 0
+    said = capsys.readouterr().out
+    assert "no date is set" in said and "waits      bo: 2 days, 0:00:00; it counts from the date that is set next" in said and "waits      cy: 7 days" in said
+    assert totals(root) == {"ada": (3, ""), "bo": (3, "")}      # nbgrader reckons with no extension that counts from nothing
+    capsys.readouterr()
+    assert course(root, "due", "90", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"assignment": NAME, "due": None, "extensions": {}, "waiting": {"bo": 2 * DAY, "cy": 7 * DAY}}
+    assert course(root, "due", "90", "--date", "2026-03-01 12:00 UTC", "--extend", "cy=0d") == 0
+    assert "longer     bo: 2 days, 0:00:00" in capsys.readouterr().out
+    assert totals(root)["bo"] == (3, "") and course(root, "due", "90", "--extend", "bo=0d") == 0 and totals(root)["bo"] == (1.5, "2 d")
+
+
 def test_an_extension_without_a_due_date_is_refused_with_the_remedy(root, capsys):
     assert course(root, "due", "90", "--extend", "bo=2d") == 2
     assert "has no due date that could be extended: give one with --date first" in capsys.readouterr().err
