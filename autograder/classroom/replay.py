@@ -48,6 +48,8 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     if is_lost(record):
         raise CourseError(f"{course_root}: {record.waits('')}")
     copy = from_copy(course_root, record, loaded)
+    if copy is None and not record.readable:        # what is kept of it is a page of ours that says so
+        raise CourseError(f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What is handed in now, `course grade` judges")
     if copy is None:
         raise CourseError(f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
                           f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again")

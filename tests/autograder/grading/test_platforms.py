@@ -166,9 +166,25 @@ def test_a_record_that_was_written_over_differs_from_what_is_judged_again(graded
 
 def test_a_notebook_that_is_gone_cannot_be_judged_again(graded, tmp_path, capsys):
     root = shutil.copytree(graded["moodle"], tmp_path / "root")
-    shutil.rmtree(root / "submitted" / "Cy")
-    assert main(["verify", "Cy", "90", "--course-root", str(root)]) == 2
+    shutil.rmtree(root / "submitted" / "Bo")
+    assert main(["verify", "Bo", "90", "--course-root", str(root)]) == 2
     assert "is not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("file", "why"), [("notes.txt", "there is no notebook"), (f"{NAME}.ipynb", "it does not start as JSON does")])
+def test_who_was_never_judged_cannot_be_judged_again_and_the_reason_is_the_records(graded, tmp_path, file, why, capsys):
+    root = shutil.copytree(graded["moodle"], tmp_path / "root")
+    path = tmp_path / "in" / "tom" / NAME / file
+    path.parent.mkdir(parents=True)
+    path.write_text("hi")
+    main(["grade", str(tmp_path / "in"), "--assignment", "90", "--course-root", str(root)])
+    if file != "notes.txt":     # else it is read again, and refused again
+        shutil.rmtree(root / "submitted" / "tom")
+    capsys.readouterr()
+    assert main(["verify", "tom", "90", "--course-root", str(root)]) == 2
+    said = capsys.readouterr().err
+    assert "tom: no notebook was ever judged. The record says: The submission could not be graded" in said and why in said
+    assert "is not there; hand it" not in said
 
 
 @pytest.mark.parametrize(("student", "said"), [("Bob", "did you mean Bo?"), ("", "no record of ''")])
