@@ -11,10 +11,12 @@ from pathlib import Path
 
 def course_root_there(root: Path) -> Path:
     """The course root. Raises CourseError with the remedy where there is no such folder."""
+    from autograder.classroom.where import usable
     from autograder.classroom.whole_class import COURSE_ROOT
     from autograder.errors import CourseError
 
     if root.is_dir():
+        usable(root.resolve())
         return root
     beside = [path.name for path in root.absolute().parent.iterdir() if path.is_dir()] if root.absolute().parent.is_dir() else []
     close = difflib.get_close_matches(root.name, beside, n=1)
@@ -24,7 +26,10 @@ def course_root_there(root: Path) -> Path:
 
 def new_course_root(root: Path) -> str:
     """A sentence for `say_made` if the course root is still to be made, else "". Raises CourseError where more than the last folder
-    of its path is missing."""
+    of its path is missing, and for a path that nbgrader would take for another."""
+    from autograder.classroom.where import usable
+
+    usable(root.resolve())
     return f"{root}: a new course root" if _is_missing(root, f"--course-root {root}") else ""
 
 

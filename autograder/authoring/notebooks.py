@@ -132,11 +132,16 @@ def interpreter_on_path() -> Iterator[None]:
         os.environ["PATH"] = before
 
 
+def sqlite_url(course_root: Path) -> str:
+    """The URL of gradebook.db in a course root. A path may hold what ends a path in a URL, or stands for another letter there."""
+    return f"sqlite:///{course_root}/gradebook.db".replace("%", "%25").replace("?", "%3F")
+
+
 def course_config(course_root: Path) -> Config:
     """nbgrader's settings that the build needs; the grader adds its own to them."""
     config = Config()
     config.CourseDirectory.root = str(course_root)
-    config.CourseDirectory.db_url = f"sqlite:///{course_root}/gradebook.db"
+    config.CourseDirectory.db_url = sqlite_url(course_root)
     config.ClearSolutions.code_stub = {"python": CODE_STUB}
     config.ClearSolutions.text_stub = TEXT_STUB
     return config

@@ -25,6 +25,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from autograder.authoring.notebooks import interpreter_on_path
 from autograder.classroom.database import database_error, mend_version, trouble, troubles
 from autograder.classroom.nbgrader_steps import STAND_IN
+from autograder.classroom.where import usable
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import lies_below, write_whole, writing
@@ -56,6 +57,7 @@ configure(c, Path(__file__).resolve().parent)"""
 
 def course_config(course_root: Path) -> Config:
     """The configuration as nbgrader itself reads it from the course root."""
+    usable(course_root)
     config = PyFileConfigLoader(CONFIG_FILE, path=str(course_root)).load_config()
     if not config.CourseDirectory.get("root"):
         raise CourseError(f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c = get_config()`, and keep yours "
@@ -64,7 +66,8 @@ def course_config(course_root: Path) -> Config:
 
 
 def begin_course_root(course_root: Path) -> Config:
-    """The configuration of a course root, made where there is none; a gradebook is not."""
+    """The configuration of a course root, made where there is none; a gradebook is not. Raises CourseError for a path that nbgrader takes for another."""
+    usable(course_root)
     if not (course_root / CONFIG_FILE).exists():
         write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
     return course_config(course_root)

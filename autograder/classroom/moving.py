@@ -12,6 +12,7 @@ from nbgrader.api import Base, Gradebook
 from sqlalchemy import insert, select
 from traitlets.config import Config
 
+from autograder.authoring.notebooks import sqlite_url
 from autograder.classroom.database import complete, given, shown, troubles
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.errors import CourseError
@@ -32,7 +33,7 @@ def use_database(course_root: Path, text: str) -> str:
         write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
     path = course_root / CONFIG_FILE
     before, old = course_config(course_root), path.read_text(encoding="utf-8")
-    wanted = complete(url) if url else f"sqlite:///{course_root}/gradebook.db"
+    wanted = complete(url) if url else sqlite_url(course_root)
     if before.CourseDirectory.db_url == wanted:
         return ""
     after = deepcopy(before)        # Config(before) would share its sections

@@ -41,7 +41,15 @@ from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret, drawn_with, load_assignment, renew_secret, secret_is_lost
+from autograder.grading.assignment import (
+    SECRET_FILE,
+    Assignment,
+    course_secret,
+    drawn_with,
+    load_assignment,
+    renew_secret,
+    secret_is_lost,
+)
 from autograder.grading.differences import difference
 from autograder.grading.files import lies_below, tells_case_apart, writing
 from autograder.grading.guard import Guard
