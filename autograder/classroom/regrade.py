@@ -14,7 +14,8 @@ from autograder.classroom import hand_ins
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.grades import HandGrades, exercise_points, total_points
 from autograder.classroom.journal import everybody, from_copy, is_lost
-from autograder.classroom.whole_class import Summary, class_rows, grade_class, said_foreign
+from autograder.classroom.summary import Summary, said_foreign
+from autograder.classroom.whole_class import class_rows, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, course_secret, drawn_with
 from autograder.grading.differences import difference

@@ -6,7 +6,6 @@ next one, and a second run costs seconds. `course grade`, `course make` and the 
 prints.
 """
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from traitlets.config import Config
@@ -40,6 +39,7 @@ from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost,
 from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
+from autograder.classroom.summary import Summary
 from autograder.errors import CourseError
 from autograder.grading.assignment import (
     SECRET_FILE,
@@ -71,64 +71,6 @@ def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple
     return root, report or (REPORT if sample and course_root is None else root / "report")
 
 
-@dataclass
-class Summary:
-    """What a run gave, and where it lies.
-
-    people: submissions that need a person for more than written answers; written: of these answers, how many wait. notes: by student,
-    what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
-    that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
-    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
-    the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
-    there; renewed: whether this run drew that.
-    """
-
-    assignment: str
-    submissions: int
-    kept: int
-    people: int
-    isolation: str
-    seconds: float
-    gradebook: str
-    feedback: Path
-    grades: Path
-    report: Path
-    written: int = 0
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    changed: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    stale: list[str] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
-    lost: dict[str, str] = field(default_factory=dict)
-    anew: str = ""
-    foreign: list[str] = field(default_factory=list)
-    renewed: bool = False
-
-    def lines(self) -> list[str]:
-        """One line for each result with its path, for a terminal."""
-        named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
-        named += [f"note       {student}: {sentence}" for student, some in sorted(self.notes.items()) for sentence in some]
-        stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
-                 "`course grade --regrade` judges them again"] if self.stale else []
-        named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
-        named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
-        named += [f"lost       {self.anew}"] if self.anew else []
-        named += [f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
-                  "is asked with other hidden inputs"] if self.renewed else []
-        named += [said_foreign(self.foreign) + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"] if self.foreign else []
-        return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
-                f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
-                f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
-                f"report     {self.report}", *stale] + (
-            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
-            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
-
-
-def said_foreign(students: list[str]) -> str:
-    """Whose verdicts are of another secret, as a line for a terminal; the remedy is the caller's."""
-    return f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this: {', '.join(students)}. "
-
-
 def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
                 jobs: int = 1, regrade: bool = False, backend: object = None,
                 progress: Callable[[int, int, Verdict], None] | None = None, crew: Crew | None = None) -> Summary:
@@ -136,8 +78,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     `regrade`, the copies of earlier runs.
 
     regrade: judge again what is under `where`, and every other verdict that is by older checks or of another secret; a secret
-    that is lost is drawn anew. backend: None takes the
-    strongest isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises CourseError for what
+    that is lost is drawn anew. backend: None takes the strongest isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises CourseError for what
     the instructor must mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
@@ -161,8 +102,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
     submissions = _handed_in(where, regrade, loaded, course_root, before, guard)
     given = {one.student for one in submissions}
-    older = [verdict for verdict in before.values() if regrade and (verdict.checks != loaded.checks_hash or not drawn_with(secret, verdict.student, verdict.seed_ids))]
-    older += [verdict for verdict in broken.values() if where is None or not is_gone(course_root, verdict)]
+    older = [*(_outdated(before, loaded, secret) if regrade else ()), *(one for one in broken.values() if where is None or not is_gone(course_root, one))]
     submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, loaded))]
     for one in submissions:
         earlier = before.get(one.student)
@@ -190,6 +130,11 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
                    {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed)
+
+
+def _outdated(verdicts: dict[str, Verdict], assignment: Assignment, secret: bytes) -> list[Verdict]:
+    """Those by other checks than there are now, or with inputs that another secret drew."""
+    return [one for one in verdicts.values() if one.checks != assignment.checks_hash or not drawn_with(secret, one.student, one.seed_ids)]
 
 
 def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], guard: Guard) -> list[Submission]:

@@ -7,7 +7,8 @@ import nbformat
 
 from autograder.authoring.catalogue import ROOT
 from autograder.authoring.notebooks import source_notebook
-from autograder.classroom.whole_class import COURSE_ROOT, REPORT, Summary, grade_class
+from autograder.classroom.summary import Summary
+from autograder.classroom.whole_class import COURSE_ROOT, REPORT, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment, secret_is_lost
 from autograder.grading.verdict import Verdict

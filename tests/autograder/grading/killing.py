@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 
 from autograder.classroom.gradebook import prepare_course_root
-from autograder.classroom.whole_class import Summary, grade_class
+from autograder.classroom.summary import Summary
+from autograder.classroom.whole_class import grade_class
 from autograder.grading.assignment import SECRET_FILE, Assignment
 from tests.autograder.grading.derived import everything
 

@@ -1,0 +1,63 @@
+"""What a run of `course grade` did, in lines for a terminal."""
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.grading.assignment import SECRET_FILE
+
+
+@dataclass
+class Summary:
+    """What a run gave, and where it lies.
+
+    people: submissions that need a person for more than written answers; written: of these answers, how many wait. notes: by student,
+    what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
+    that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
+    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
+    the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
+    there; renewed: whether this run drew that.
+    """
+
+    assignment: str
+    submissions: int
+    kept: int
+    people: int
+    isolation: str
+    seconds: float
+    gradebook: str
+    feedback: Path
+    grades: Path
+    report: Path
+    written: int = 0
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    stale: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    anew: str = ""
+    foreign: list[str] = field(default_factory=list)
+    renewed: bool = False
+
+    def lines(self) -> list[str]:
+        """One line for each result with its path, for a terminal."""
+        named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
+        named += [f"note       {student}: {sentence}" for student, some in sorted(self.notes.items()) for sentence in some]
+        stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
+                 "`course grade --regrade` judges them again"] if self.stale else []
+        named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
+        named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
+        named += [f"lost       {self.anew}"] if self.anew else []
+        named += [f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
+                  "is asked with other hidden inputs"] if self.renewed else []
+        named += [said_foreign(self.foreign) + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"] if self.foreign else []
+        return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
+                f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
+                f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
+                f"report     {self.report}", *stale] + (
+            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
+            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
+
+
+def said_foreign(students: list[str]) -> str:
+    """Whose verdicts are of another secret, as a line for a terminal; the remedy is the caller's."""
+    return f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this: {', '.join(students)}. "
