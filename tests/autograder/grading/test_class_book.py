@@ -9,6 +9,7 @@ from autograder.classroom import gradebook as by_nbgrader
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.gradebook import course_config, open_gradebook, prepare_course_root
 from autograder.errors import MachineError
+from autograder.grading.assignment import course_secret
 from autograder.grading.verdict import Verdict, save_verdict
 
 STAND_IN = "90-stand-in"
@@ -40,6 +41,7 @@ def course(stand_in, new_root, tmp_path):
     def make(name, verdicts):
         root = new_root(tmp_path / name)
         prepare_course_root(root, stand_in)
+        course_secret(root)         # a class has one before it has a verdict
         for verdict in verdicts:
             save_verdict(root, verdict)
         return root
