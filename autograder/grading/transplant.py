@@ -9,7 +9,9 @@ all its parts in order, as "run all" would run them, and it is said which counte
 and so are copies that were turned into text. When it does not occur at all, its stub runs before the student's own cells,
 which may define the function anew.
 """
+import ast
 import copy
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +28,7 @@ MAX_NAMED = 8       # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
 ELSEWHERE = "The cell of this answer is {}, and the notebook has {} with text that {} added (cell number in the file: {}): the answer may be there."
+REPLACED = "The cell of this exercise is as it was given and stands below an added cell that defines `{}` too, which it replaces: the answer may be there."
 GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
 
@@ -109,6 +112,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
+    _ask_for_what_a_stub_replaces(result)
     return result
 
 
@@ -130,6 +134,30 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
                 how, f"{len(places)} cells" if many else "a cell", "were" if many else "was", _numbers(places))
         elif grade_id not in parts:
             result.waiting[grade_id] = GONE
+
+
+def _ask_for_what_a_stub_replaces(result: Transplant) -> None:
+    """Let an exercise wait whose cell is as it was given, and defines again what an added cell above it has defined."""
+    added: set[str] = set()
+    replaced: dict[str, str] = {}
+    for piece in result.pieces:
+        names = _defined(piece.source)
+        if piece.grade_id is None:
+            added |= names
+            replaced = {grade_id: name for grade_id, name in replaced.items() if name not in names}       # defined once more below
+        elif piece.grade_id in result.untouched:
+            replaced |= {piece.grade_id: name for name in sorted(names & added)}
+    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced.items()}
+
+
+def _defined(source: str) -> set[str]:
+    """The functions and classes that a cell defines."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
 
 
 def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:

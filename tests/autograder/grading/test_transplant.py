@@ -4,7 +4,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, TOO_LONG, UNREAD, transplant
+from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, REPLACED, TOO_LONG, UNREAD, transplant
 
 
 def ours(kind, grade_id, source, **mark):
@@ -68,6 +68,16 @@ def test_added_cells_run_where_the_student_put_them():
     assert [source for _, source in running(work)] == ["import math", "first", "before_f", "F", "after_f_check", "G", "last"]
     assert [cell.source for cell in work.notebook.cells if "nbgrader" not in cell.metadata] == [
         "first", "before_f", "after_f_check", "last"]
+
+
+@pytest.mark.parametrize(("changed", "above", "below", "waits"), [
+    ("", "def f(): return 1", "", True), ("", "def helper(): return 1", "", False), ("", "", "def f(): return 1", False),
+    ("", "def f(): return 1", "def f(): return 2", False), ("def f(): return 3", "def f(): return 1", "", False)])
+def test_an_answer_above_the_given_cell_which_replaces_it_waits_for_a_person(changed, above, below, waits):
+    cells = as_submitted(*[("f", changed)] * bool(changed))
+    place = next(place for place, cell in enumerate(cells) if cell.grade_id == "f")
+    cells[place:place + 1] = [*map(added, filter(None, [above])), cells[place], *map(added, filter(None, [below]))]
+    assert transplant(PRISTINE, cells).waiting.get("f") == (REPLACED.format("f") if waits else None)
 
 
 def test_every_part_of_a_split_cell_runs_and_untouched_copies_do_not():
