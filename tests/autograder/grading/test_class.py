@@ -111,7 +111,7 @@ def test_what_is_derived_is_compared_with_the_verdicts_and_made_again(again, har
     else:
         with open_gradebook(course_config(course)) as gradebook:
             gradebook.remove_student("bo")
-        assert "had nothing of 1 of the" in run().anew       # which that run's report says too
+        assert "had nothing of 1 of 3 students" in run().anew       # which that run's report says too
     assert run().kept == 3 and state(folder) == before
 
 
