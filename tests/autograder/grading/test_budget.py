@@ -111,11 +111,12 @@ def earned(found) -> list[float]:
 
 @contextmanager
 def neighbours(count: int):
-    """This process, and what it starts, share one processor with so many others that are always busy."""
+    """This process, and what it starts, share one processor with so many others that are always busy, each in a session of its own: Linux may
+    give sessions equal shares, and a sandbox has one."""
     before, busy = os.sched_getaffinity(0), []
     try:
         os.sched_setaffinity(0, {min(before)})
-        busy += [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+        busy += [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(count)]
         yield
     finally:
         os.sched_setaffinity(0, before)
