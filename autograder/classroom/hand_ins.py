@@ -33,6 +33,8 @@ RULES = ("last", "best")
 STORE = "hand-ins"
 RULE_FILE = "rule.json"
 NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
+OLDER = ("What was handed over now is an earlier hand-in, and a later one counts. If it was handed in once more, hand it over with its time, in a "
+         "timestamp.txt beside it.")
 Judge = Callable[[list[Submission], Path], object]
 
 
@@ -124,13 +126,19 @@ def counted(submissions: list[Submission], assignment: Assignment, course_root: 
     journals = journals or course_root
     several = {one.student: found for one in submissions if len(found := kept(course_root, assignment, one.student)) > 1}
     if rule(course_root) == "last":
-        return [replace(_newest(several[one.student]), name=one.name) if one.student in several else one for one in submissions]
+        return [_in_place_of(one, _newest(several[one.student])) if one.student in several else one for one in submissions]
     for number in sorted({number for found in several.values() for number in found}):
         folder = _journal(journals, number)
         share_secret(journals, folder)
         judge([found[number] for found in several.values() if number in found], folder)
     chosen = {verdict.student: number for number, verdict in _choices(several, assignment, course_root, config, journals)}
     return [several[one.student][chosen[one.student]] if one.student in chosen else one for one in submissions]
+
+
+def _in_place_of(now: Submission, newest: Submission) -> Submission:
+    """The newest with the name that was handed over now, and with a note where what was handed over is an older one."""
+    older = _hash(now) != hash_of(newest.path)
+    return replace(newest, name=now.name, notes=(*newest.notes, *([OLDER] * older)))
 
 
 def _newest(found: dict[int, Submission]) -> Submission:

@@ -171,6 +171,15 @@ def test_hand_ins_that_are_collected_one_after_the_other_are_all_judged(root, st
 
 
 @pytest.mark.sandbox
+def test_an_earlier_hand_in_that_comes_again_without_a_time_is_told_from_a_new_one_in_words(stand_in, new_root, notebook_of, tmp_path, capsys):
+    root = new_root(tmp_path / "root")
+    for place, source in (("first", RIGHT), ("second", HALF), ("again", RIGHT)):
+        course(root, "grade", handed_in(tmp_path / place, {f"ada/{FILE}": notebook_of(source)}))
+    said = capsys.readouterr().out
+    assert totals(root)["ada"] == "1" and said.count("note       ada: What was handed over now is an earlier hand-in, and a later one counts.") == 1
+
+
+@pytest.mark.sandbox
 def test_a_regrade_judges_every_hand_in_by_the_new_checks(root, stand_in, tmp_path, monkeypatch, capsys):
     course(root, "grade", tmp_path / "in", "--hand-in", "best")
     monkeypatch.setitem(stand_in.__dict__, "checks_hash", "other")

@@ -9,7 +9,7 @@ from autograder.classroom.class_book import open_class_book
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook, prepare_course_root
 from autograder.classroom.grades import exercise_points, total_points
 from autograder.classroom.whole_class import class_rows
-from autograder.grading.assignment import load_assignment
+from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.guard import Guard
 from autograder.grading.verdict import Verdict, save_verdict
 from course.cli import main
@@ -42,6 +42,7 @@ def graded(new_root, tmp_path_factory):
     root, assignment = new_root(tmp_path_factory.mktemp("totals") / "root"), load_assignment("01")
     (root / CONFIG_FILE).write_text(CONFIG_TEXT + LATE)
     config = prepare_course_root(root, assignment)
+    course_secret(root)         # a class has one before it has a verdict
     assert main(["due", "01", "--date", "2026-03-02 00:00 UTC", "--course-root", str(root)]) == 0
     with open_class_book(config, root, assignment) as book:
         for number, student in enumerate(GIVEN, 1):
