@@ -27,7 +27,7 @@ from autograder.grading.names import safe_name, shown
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
 MARKED_LATE = "Your platform marked it as late."
-NO_TIME = STAMP + ": {said!r} is no time that can be read; nothing is taken for late. Write it as \"2026-03-01 23:59:00 UTC\""
+NO_TIME = "{}; nothing is taken for late. Write it as \"2026-03-01 23:59:00 UTC\""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         whole = replace(whole, entry=_entry_of(chosen, hand))
     when = timestamp_of(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
-                   problem=problem, notes=(*whole.notes, *notes, *([NO_TIME.format(said=_said(stamps[0].path))] if stamps and not when else [])), timestamp=when if stamps else hand.when)
+                   problem=problem, notes=(*whole.notes, *notes, *([NO_TIME.format(_why_no_time(stamps[0].path))] if stamps and not when else [])), timestamp=when if stamps else hand.when)
 
 
 def _entry_of(chosen: Item, hand: Hand) -> str:
@@ -286,9 +286,9 @@ def timestamp_of(path: Path) -> str | None:
         return None
 
 
-def _said(path: Path) -> str:
-    """What stands in a timestamp.txt that says no time, for people."""
+def _why_no_time(path: Path) -> str:
+    """What is wrong with a timestamp.txt that says no time."""
     try:
-        return shown(read_regular_file(path, limit=100).decode("utf-8", "replace").strip(), 40)
+        return f"{STAMP}: {shown(read_regular_file(path, limit=100).decode('utf-8', 'replace').strip(), 40)!r} is no time that can be read"
     except IntakeError as error:
         return str(error)

@@ -1,6 +1,7 @@
 """Folders and zips of submissions, friendly and not."""
 import io
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -392,9 +393,7 @@ def test_a_time_stamp_counts_only_when_it_is_one(tmp_path):
     for text, read in (("2026-03-01 10:00:00 UTC", "2026-03-01 10:00:00 UTC"), ("\ufeff2026-03-01 10:00:00 UTC", "2026-03-01 10:00:00 UTC"), ("29.03.2026 23:59", None), ("x" * 500, None)):
         stamp.write_text(text, encoding="utf-8")
         assert only(tmp_path).timestamp == read
-        assert read or "timestamp.txt: " in only(tmp_path).notes[0] and "Write it as" in only(tmp_path).notes[0]
-    stamp.write_text("29.03.2026 23:59")
-    assert "'29.03.2026 23:59' is no time that can be read" in only(tmp_path).notes[0]
+        assert read or re.match("timestamp.txt(: '29.03.2026 23:59' is no time that can be read| has 500 bytes.*); .* Write it as", only(tmp_path).notes[0])
     stamp.unlink()
     stamp.symlink_to("/etc/hostname")
     assert only(tmp_path).timestamp is None
