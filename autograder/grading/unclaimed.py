@@ -30,8 +30,17 @@ class Unclaimed:
 
 def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
     """The places of those cells that say something beyond `given`, the sources of the notebook as it was given."""
-    lines = {line.strip() for source in given for line in source.splitlines()}
-    return sorted({cell.place for cell in cells if cell.unread or _letters(cell, lines) >= TRIVIAL})
+    ours = {source.strip() for source in given}
+    said = {line.strip() for source in ours for text in (source, *_strings(source)) for line in text.splitlines()}
+    return sorted({cell.place for cell in cells if cell.unread or cell.source.strip() not in ours and _letters(cell, said) >= TRIVIAL})
+
+
+def _strings(source: str) -> list[str]:
+    """What a cell of ours says to people, if it is code."""
+    try:
+        return [text for text, _ in _told(ast.parse(without_magics(source)[0]))]
+    except SyntaxError:
+        return []
 
 
 def _letters(cell: Unclaimed, given: set[str]) -> int:

@@ -1,10 +1,14 @@
 """The student's cells in the pristine notebook: what is taken, in which order, and what is said about the rest."""
+import dataclasses
+
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.authoring.catalogue import assignments
+from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, REPLACED, TOO_LONG, UNREAD, transplant
+from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, REPLACED, TOO_LONG, UNREAD, marks, transplant
 
 
 def ours(kind, grade_id, source, **mark):
@@ -213,6 +217,16 @@ def test_three_quotes_that_stand_in_a_cell_of_ours_too_hide_no_answer():
     handed = as_submitted() + [SubmittedCell("code", "setup-2", given.cells[-1].source)]
     assert transplant(given, [*handed, added(given.cells[-1].source)]).waiting == {}
     assert transplant(given, [*handed, added(f'"""\n{ANSWER}\n"""')]).waiting == {"essay": waits("as it was given", 10)}
+
+
+@pytest.mark.parametrize("name", [one.name for one in assignments()])
+def test_a_notebook_as_it_was_given_asks_nobody_to_look_for_answers(name):
+    given = load_assignment(name).pristine
+    handed = [SubmittedCell(cell.cell_type, marks(cell).get("grade_id"), cell.source) for cell in given.cells]
+    assert transplant(given, handed).waiting == {}
+    changed = [dataclasses.replace(cell, source=f"{cell.source}\nx = 1") if cell.grade_id and cell.kind == "code" and not marks(ours).get("solution") else cell
+               for cell, ours in zip(handed, given.cells)]
+    assert transplant(given, changed).waiting == {}
 
 
 def test_an_answer_that_is_there_is_read_whatever_else_is_written():
