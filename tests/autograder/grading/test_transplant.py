@@ -8,7 +8,16 @@ from autograder.authoring.catalogue import assignments
 from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.transplant import ELSEWHERE, GONE, MAX_ADDED_CELLS, REPLACED, TOO_LONG, UNREAD, marks, transplant
+from autograder.grading.transplant import (
+    ELSEWHERE,
+    GONE,
+    MAX_ADDED_CELLS,
+    REPLACED,
+    TOO_LONG,
+    UNREAD,
+    marks,
+    transplant,
+)
 
 
 def ours(kind, grade_id, source, **mark):
