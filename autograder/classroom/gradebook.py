@@ -5,6 +5,7 @@ nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`; `ver
 command, and formgrader, works in it. The database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py:
 only CourseDirectory.db_url says which, and nothing here depends on it.
 """
+import errno
 import logging
 import os
 import shutil
@@ -99,7 +100,12 @@ def _generate(config: Config, assignment: str, release: Path) -> None:
         raise CourseError(f"the gradebook holds submissions to {assignment} with other cells than now; keep a copy of "
                           f"{release.parents[2]} if you need it, remove the folder, and grade again")
     if not result["success"] or not release.exists():
-        raise CourseError(f"nbgrader generate_assignment {assignment} failed:\n{result.get('error') or result.get('log')}")
+        said = result.get("error") or result.get("log") or ""
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            with writing(release.parents[2]):
+                if os.strerror(number) in said or number == errno.ENOSPC and "database or disk is full" in said:
+                    raise OSError(number, os.strerror(number))
+        raise CourseError(f"nbgrader generate_assignment {assignment} failed:\n{said}")
 
 
 def _known(config: Config, assignment: str) -> bool:

@@ -25,8 +25,8 @@ class HandGrades:
     """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments.
 
     extra: extra credit by grade id, on top of the points of its cell. again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
-    the address in the gradebook, if somebody put it there. notes: sentences on what a person must look at beyond
-    the verdict.
+    the address in the gradebook, if somebody put it there. unjudged: a sentence if newer work waits to be judged, see unjudged.py.
+    notes: sentences on what a person must look at beyond the verdict.
     """
 
     points: dict[str, float | None] = field(default_factory=dict)
@@ -36,6 +36,7 @@ class HandGrades:
     seconds_late: float = 0.0
     penalty: float = 0.0
     email: str = ""
+    unjudged: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -76,6 +77,12 @@ def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment
         else:
             points[id] = None if one.kind == "manual" or verdict.waits(id) else earned.get(id)
     return points
+
+
+def too_many(points: dict[str, float | None], assignment: Assignment) -> list[str]:
+    """A sentence for each exercise that has more points than it gives: by hand somebody may have hit a key twice."""
+    return [f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more was meant, extra credit says so." for id, one in points.items()
+            if one is not None and one > assignment.exercises[id].points]
 
 
 def _cell(id: str, kind: str) -> str:
@@ -138,8 +145,9 @@ def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrade
 
 
 def open_points(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
-    """Of `reasons` those that leave points open: none are decided, or those given by hand need another look."""
+    """Of `reasons` those that leave points open: none are decided, newer work waits, or those given by hand need another look."""
     found = [] if verdict.readable or None not in points.values() else [verdict.waits("")]
+    found += [graded.unjudged] if graded and graded.unjudged else []
     by_reason: dict[str, list[str]] = {}
     for id, one in points.items():
         if one is None and verdict.readable:

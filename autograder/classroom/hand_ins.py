@@ -4,7 +4,7 @@ Every hand-in that grading or `course collect` has met of a student who has seve
 arrival, its time and what the platform said, in `hand-ins/NUMBER/`. Under "last", the default, the newest by its time, or the last to arrive
 where there are no times, is judged and counts. Under "best" all are judged, each in a journal beside its copy, and the one with most points from the checks counts,
 what is taken off for late work reckoned in; of equal ones the later. A hand-in that could not be read never comes before one
-that could. The record of the class says which one counts (Verdict.hand_ins); the records of the others stay in their journals.
+that could. A written answer that only another hand-in has waits for a person, who is told where it lies. The record of the class says which one counts (Verdict.hand_ins); the records of the others stay in their journals.
 
 Points given by hand belong to no hand-in: they are not compared, and stay where they are.
 """
@@ -35,6 +35,7 @@ RULE_FILE = "rule.json"
 NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
 OLDER = ("What was handed over now is an earlier hand-in, and a later one counts. If it was handed in once more, hand it over with its time, in a "
          "timestamp.txt beside it.")
+ELSEWHERE = "The hand-in that counts has no answer here, and hand-in {} has one: read it in {}."
 Judge = Callable[[list[Submission], Path], object]
 
 
@@ -126,9 +127,9 @@ def counted(submissions: list[Submission], assignment: Assignment, course_root: 
     journals = journals or course_root
     several = {one.student: found for one in submissions if len(found := kept(course_root, assignment, one.student)) > 1}
     if rule(course_root) == "last":
-        return [_in_place_of(one, _newest(several[one.student])) if one.student in several else one for one in submissions]
+        return [_in_place_of(one, newest(several[one.student])) if one.student in several else one for one in submissions]
     for number in sorted({number for found in several.values() for number in found}):
-        folder = _journal(journals, number)
+        folder = journal_of(journals, number)
         share_secret(journals, folder)
         judge([found[number] for found in several.values() if number in found], folder)
     chosen = {verdict.student: number for number, verdict in _choices(several, assignment, course_root, config, journals)}
@@ -141,8 +142,8 @@ def _in_place_of(now: Submission, newest: Submission) -> Submission:
     return replace(newest, name=now.name, notes=(*newest.notes, *([OLDER] * older)))
 
 
-def _newest(found: dict[int, Submission]) -> Submission:
-    """By their times, if all have one; else the one that arrived last."""
+def newest(found: dict[int, Submission]) -> Submission:
+    """The hand-in that counts under "last": by their times, if all have one; else the one that arrived last."""
     timed = all(one.timestamp for one in found.values())
     return found[max(found, key=lambda number: (parse_utc(found[number].timestamp) if timed else 0, number))]
 
@@ -173,17 +174,30 @@ def _choices(several: dict[str, dict[int, Submission]], assignment: Assignment, 
     with open_gradebook(config) as gradebook:
         off = taken_off(gradebook, config, assignment.name, course_root)
         for student, found in several.items():
-            judged = {number: verdict for number in found if (verdict := load_verdict(_journal(journals, number), assignment.name, student))}
+            judged = {number: verdict for number in found if (verdict := load_verdict(journal_of(journals, number), assignment.name, student))}
             if len(judged) < len(found):
                 continue        # one of them is not judged yet: the record stays as it is
             rows = [_row(number, verdict, off) for number, verdict in judged.items()]
             best = max(rows, key=lambda row: (row["earned"] is not None, (row["earned"] or 0) - row["taken_off"], row["number"]))
             best["counts"] = True
-            verdict = replace(judged[best["number"]], hand_ins=rows)
+            chosen = judged[best["number"]]
+            verdict = replace(chosen, hand_ins=rows, human=[*chosen.human, *_answered_elsewhere(chosen, judged, assignment)])
             if load_verdict(journals, assignment.name, student) != verdict:
                 save_verdict(journals, verdict)
             made.append((best["number"], verdict))
     return made
+
+
+def _answered_elsewhere(chosen: Verdict, judged: dict[int, Verdict], assignment: Assignment) -> list[dict]:
+    """A reason to wait for each written answer that the hand-in that counts has not, and another has: points by the checks chose it alone."""
+    found = []
+    for id, one in assignment.exercises.items():
+        short = id.split(".", 1)[1]
+        others = [number for number, verdict in judged.items() if short in verdict.own]
+        if one.kind == "manual" and others and chosen.readable and short not in chosen.own and not chosen.waits(id):
+            where = f"{STORE}/{others[-1]}/notebooks/{assignment.name}/{chosen.student}.ipynb"
+            found.append({"exercise": id, "reason": ELSEWHERE.format(others[-1], where)})
+    return found
 
 
 def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], float]) -> dict:
@@ -194,8 +208,8 @@ def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], 
             "waits": [one["reason"] for one in verdict.human]}
 
 
-def _journal(root: Path, number: int) -> Path:
-    """The folder of the nth hand-ins, which has the records of their verdicts."""
+def journal_of(root: Path, number: int) -> Path:
+    """The folder of the nth hand-ins, which has the records of their verdicts under "best"."""
     return root / STORE / str(number)
 
 

@@ -78,6 +78,8 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
             counted.append((verdict, points, extra_credit(points, graded), total))
     made.students = len(counted)
     if to == "gradescope":
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
         _take_away(path, {verdict.student for verdict, _ in rows} - {verdict.student for verdict, *_ in counted})
     GRADES[to](path, counted, assignment, column)
     return made
@@ -147,7 +149,7 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
     made, data, taken = Export(path), io.BytesIO(), set()
     twice = {} if to == "folders" else shared([verdict for verdict, _ in rows])
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for verdict, _ in rows:
+        for verdict, graded in rows:
             page = feedback_path(course_root, assignment.name, verdict.student)
             name = _apart(NAMES[to](verdict), taken)
             if is_lost(verdict):
@@ -156,6 +158,8 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
                 made.left_out[verdict.label] = _why_unnamed(to, verdict)
             elif verdict.student in twice:
                 made.left_out[verdict.label] = twice[verdict.student]
+            elif graded.unjudged:
+                made.left_out[verdict.label] = graded.unjudged
             elif not page.is_file():
                 made.left_out[verdict.label] = "there is no feedback page; run `course report`"
             else:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from autograder.classroom.journal import everybody, from_copy, is_lost
+from autograder.classroom.unjudged import kept_copy, unjudged
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment
 from autograder.grading.differences import difference
@@ -16,12 +17,13 @@ from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission
 
 @dataclass
 class Replay:
-    """The record, what the same notebook gets now, and what differs: a line an exercise."""
+    """The record, what the same notebook gets now, and what differs: a line an exercise. newer: a sentence if later work is not judged yet."""
 
     record: Verdict
     again: Verdict
     path: Path
     differences: list[str] = field(default_factory=list)
+    newer: str = ""
 
     def lines(self) -> list[str]:
         """For a terminal: what was handed in, which checks judged it, each behaviour, and whether it came out the same."""
@@ -35,6 +37,7 @@ class Replay:
                 said = " ".join(filter(None, (stage["cause"], stage["misconception"]))) if stage["status"] != "passed" else ""
                 found.append(f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip())
         found += [f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}" for one in again.human]
+        found += [f"newer      {self.newer}"] if self.newer else []
         return found + ([f"differs    {line}" for line in self.differences] or ["the same   every behaviour came out as in the record"])
 
 
@@ -47,7 +50,7 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     record = _find(everybody(course_root, loaded), student, course_root, loaded.name)
     if is_lost(record):
         raise CourseError(f"{course_root}: {record.waits('')}")
-    copy = from_copy(course_root, record, loaded)
+    copy = from_copy(course_root, record, loaded) or kept_copy(course_root, loaded, record)
     if copy is None and not record.readable:        # what is kept of it is a page of ours that says so
         raise CourseError(f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What is handed in now, `course grade` judges")
     if copy is None:
@@ -58,7 +61,8 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     with sandboxes(loaded, backend, budget) as pool:
         again = grade_submission(copy, loaded, secret, pool, budget=budget)
     other = [f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"] if _asks_otherwise(record, again) else []
-    return Replay(record, again, record_path(course_root, loaded.name, record.student), [*other, *difference(record, again)])
+    return Replay(record, again, record_path(course_root, loaded.name, record.student), [*other, *difference(record, again)],
+                  unjudged(course_root, loaded, record))
 
 
 def _asks_otherwise(record: Verdict, again: Verdict) -> bool:

@@ -31,6 +31,7 @@ from autograder.classroom.grades import (
     exercise_points,
     hand_grades,
     reasons,
+    too_many,
     waiting_answers,
     write_csv,
 )
@@ -40,6 +41,7 @@ from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.classroom.summary import Summary
+from autograder.classroom.unjudged import unjudged
 from autograder.errors import CourseError
 from autograder.grading.assignment import (
     SECRET_FILE,
@@ -236,6 +238,8 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
                 graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
             if student in twice:
                 graded.notes.append(twice[student])
+            graded.unjudged = unjudged(course_root, assignment, verdict)
+            graded.notes += too_many(exercise_points(verdict, graded, assignment), assignment)
             rows.append((verdict, graded))
     return rows
 

@@ -5,7 +5,7 @@ behind is nobody's work; a folder that holds nothing else is an Item with a prob
 """
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from autograder.errors import CourseError
@@ -19,6 +19,7 @@ from autograder.grading.names import shown
 MAX_DEPTH = 12              # folders below what was given
 MAX_FILES = 100_000         # below one entry
 EMPTY = "the folder is empty"
+EMPTY_NOTEBOOK = "it is an empty folder with a notebook's name, and no notebook"
 
 
 def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str]) -> Iterator[Item]:
@@ -48,12 +49,17 @@ def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str])
                 bare.append(tuple(parts[:quiet]))
             else:
                 filled.update(tuple(parts[:depth]) for depth in range(1, len(parts) + 1))
-                yield Item(tuple(parts), where, (key,), EMPTY if folder else "")
+                yield Item(tuple(parts), where, (key,), _empty(parts) if folder else "")
         for parts in dict.fromkeys(bare):
             if parts and parts not in filled:
-                yield Item(parts, where, problem=EMPTY)
+                yield Item(parts, where, problem=_empty(parts))
     else:
         raise CourseError(nothing_at(where, assignment))
+
+
+def _empty(parts: Iterable[str]) -> str:
+    """What is said of a folder in which there is nobody's work."""
+    return EMPTY_NOTEBOOK if [*parts][-1].endswith(".ipynb") else EMPTY
 
 
 def nothing_at(where: Path, assignment: str = "ASSIGNMENT") -> str:
@@ -85,5 +91,5 @@ def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
                 continue
             names = [name for name in names if not is_quiet(name)]
             if not names:
-                yield Item(parts, path, problem=EMPTY)
+                yield Item(parts, path, problem=_empty(parts))
             todo += [(path / name, (*parts, name)) for name in names]

@@ -39,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     root, _ = places(args.course_root, None, args.sample)
     found = replay(course_root_there(root), args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold), budget)
     print(json.dumps({"path": str(found.path), "differences": found.differences, "record": found.record.to_json(),
-                      "again": found.again.to_json()}, indent=1) if args.json else "\n".join(found.lines()))
+                      "again": found.again.to_json(), "newer": found.newer}, indent=1) if args.json else "\n".join(found.lines()))
     return 1 if found.differences else 0

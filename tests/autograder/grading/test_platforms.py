@@ -138,7 +138,7 @@ def test_a_page_for_canvas_says_what_is_missing_of_what_canvas_needs(entry, name
     page = feedback_path(tmp_path, NAME, "bo")
     page.parent.mkdir(parents=True)
     page.write_text("page")
-    made = zip_feedback("canvas", [(verdict, None)], stand_in, tmp_path, tmp_path / "all.zip")
+    made = zip_feedback("canvas", [(verdict, HandGrades())], stand_in, tmp_path, tmp_path / "all.zip")
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         assert archive.namelist() == ([f"{name}{NAME}.html"] if name else [])
     if name is None:
@@ -229,7 +229,7 @@ def test_an_old_score_of_a_written_answer_waits_as_well():
 
 
 def test_students_whose_names_differ_in_case_only_have_folders_of_their_own(graded, tmp_path):
-    rows = [(Verdict(student, NAME, "", ""), None) for student in ("SAM", "Sam", "sam", "sam (2)")]
+    rows = [(Verdict(student, NAME, "", ""), HandGrades()) for student in ("SAM", "Sam", "sam", "sam (2)")]
     for verdict, _ in rows:
         page = feedback_path(tmp_path, NAME, verdict.student)
         page.parent.mkdir(parents=True)
