@@ -3,12 +3,14 @@
 A behaviour is doubtful where it rejects work that is right elsewhere. Two signs, each a reason to look and no proof:
 
 rejects    at least TWO of those who fail it, and at least half of them, have nearly all of the points for everything else
-reversed   who has it does worse in everything else than who has not (a discrimination below 0; see report.py)
+reversed   who has it does worse in everything else than who has not: a discrimination (see report.py) further below 0 than TWO
+           standard errors, 1 / sqrt(n - 1) each; what is nearer to 0 may be chance
 
 A hard behaviour shows the first sign too: the feedback pages of the students who are named tell which it is. Those who had
 not written the function yet say nothing about its checks and are left out.
 """
 from dataclasses import dataclass, field
+from math import sqrt
 from statistics import median
 
 from autograder.checks.results import EARNING
@@ -50,7 +52,7 @@ def doubts(verdicts: list[Verdict], items: list[dict]) -> list[Doubt]:
         if len(right) >= TWO and 2 * len(right) >= len(failed):
             one.students = right
             one.reasons.append(f"{len(right)} of the {len(failed)} who fail it have nearly all the other points.")
-        if (known.get(key) or 0) < 0 and len(failed) >= TWO:
+        if (known.get(key) or 0) < -TWO / sqrt(max(1, len(verdicts) - 1)) and len(failed) >= TWO:
             one.reasons.append(f"Who has it does worse elsewhere: discrimination {known[key]:.2f}.")
         if one.reasons:
             found.append(one)

@@ -46,6 +46,14 @@ def test_a_behaviour_that_the_better_ones_fail_is_doubted():
     assert one.reasons[-1] == "Who has it does worse elsewhere: discrimination -1.00."
 
 
+def test_a_slight_reversal_in_a_small_class_is_chance_and_in_a_large_one_it_is_not():
+    some = [verdict(f"{group}{k}", a=a, b=a, c=c) for group, (a, c, many) in enumerate((
+        ("passed", "wrong", 5), ("passed", "passed", 5), ("wrong", "wrong", 6), ("wrong", "passed", 7))) for k in range(many)]
+    [item] = [one for one in item_analysis(some) if one["name"] == "c"]
+    assert -0.1 < item["discrimination"] < 0 and "c" not in [stage for stage, _ in doubted(some)]
+    assert "c" in [stage for stage, _ in doubted(some * 200)]
+
+
 def test_the_cost_names_the_slowest_and_counts_where_a_limit_ended_a_call():
     found = cost([verdict("ada", 2.0, a="time"), verdict("bo", 30.0, a="time"), verdict("cy", 4.0, a="memory")])
     assert (found["median"], found["most"], found["slowest"][0].student) == (4.0, 30.0, "bo")
