@@ -7,6 +7,7 @@ that a hostile document reaches.
 Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
 `IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
 """
+import codecs
 import hashlib
 import json
 import os
@@ -125,6 +126,8 @@ def parse(data: bytes) -> object:
         raise IntakeError("the file is empty")
     if len(data) > MAX_NOTEBOOK_BYTES:
         raise IntakeError(f"the file has {len(data):,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are read")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"{\0", b"\0{")):
+        raise IntakeError("the file is UTF-16 text, and a notebook is UTF-8 text: save it as UTF-8")
     begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if begins.startswith((b"[", b'"')) or begins.strip() in (b"null", b"true", b"false"):
         raise IntakeError("the file is JSON, but not a notebook")

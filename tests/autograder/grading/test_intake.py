@@ -45,6 +45,8 @@ def test_every_minor_version_of_format_4_is_read(minor):
     (b"", "empty"),
     (b" \n\t", "empty"),
     (b"\x89PNG\r\n\x1a\n", "does not start as JSON"),
+    (notebook(code("x")).decode().encode("utf-16"), "UTF-16 text, and a notebook is UTF-8"),
+    (notebook(code("x")).decode().encode("utf-16-be"), "UTF-16 text, and a notebook is UTF-8"),
     (b"null", "JSON, but not a notebook"),
     (b" [1]", "JSON, but not a notebook"),
     (b'{"cells": [', "broken JSON"),
