@@ -13,6 +13,7 @@ from traitlets.config import Config
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
 from autograder.classroom.absent import absent, made_anew, refuse_if_lost
+from autograder.classroom.changes import changes, changes_told, note_changes
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
@@ -120,13 +121,14 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)
-    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress)
+    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
-    changed = [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])]
+    changed = changes(course_root, loaded, [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])])
     beside = _beside(submissions, verdicts)
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
     grades, page, people, written, still = _write(course_root, report, loaded, config, guard, anew)
+    changes_told(course_root, loaded)
     return Summary(loaded.name, len(submissions), kept, people, isolation, seconds,
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
@@ -156,10 +158,10 @@ def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course
 
 
 def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge: Callable[..., Batch], assignment: Assignment, course_root: Path, config: Config,
-                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None) -> tuple[set[str], int, float, dict[str, Verdict]]:
+                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None, before: dict[str, Verdict]) -> tuple[set[str], int, float, dict[str, Verdict]]:
     """Judge, and store every record that the gradebook does not hold; who was judged, how many verdicts were kept, seconds, all verdicts.
 
-    given: the students whose work was handed in now, and is no copy of an earlier run.
+    given: the students whose work was handed in now, and is no copy of an earlier run. before: the records that there were.
     """
     by_student, settled = {submission.student: submission for submission in submissions}, set()
 
@@ -168,6 +170,8 @@ def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge
         keep(verdict)
         guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))
         settled.add(verdict.student)
+        if verdict.student in before:
+            note_changes(course_root, assignment, difference(before[verdict.student], verdict))
         if progress:
             progress(done, total, verdict)
 

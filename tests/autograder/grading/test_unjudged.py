@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.whole_class import grade_class
 from autograder.grading.verdict import load_verdict
 from course.cli import main
 from course.sample_class.handed_in import ANSWER, Notebook
@@ -99,6 +100,19 @@ def test_an_answer_that_only_another_hand_in_has_waits_for_a_person_who_is_told_
     assert rows(root)["ada"]["01.bank"] == "4" and rows(root)["ada"]["needs_human"] == ""
     course(root, "grade", assignment="01")
     assert rows(root)["ada"]["01.bank"] == "4" and rows(root)["ada"]["needs_human"] == ""
+
+
+def test_what_became_of_points_is_told_by_the_next_run_where_the_first_was_stopped(root, notebook_of, tmp_path):
+    def stop(done, total, verdict):
+        raise KeyboardInterrupt
+
+    course(root, "grade")
+    worse = handed_in(tmp_path / "worse", ada=notebook_of(f"{HALF} + 0"), bo=notebook_of("def double(x):\n    return 0"))
+    with pytest.raises(KeyboardInterrupt):
+        grade_class(worse, "90", root, root / "report", progress=stop)
+    told = grade_class(worse, "90", root, root / "report").changed
+    assert [line.partition(" (")[0] for line in told] == ["ada 90.double: 3 -> 1", "bo 90.double: 1 -> 0"]
+    assert grade_class(worse, "90", root, root / "report").changed == []
 
 
 def test_more_points_by_hand_than_an_exercise_has_are_told(root, capsys):
