@@ -13,8 +13,8 @@ EPILOG = """\
               only if you tick there that it may be
   gradescope  STUDENT/results.json, as its autograder writes them
 
-Points and extra credit given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide
-is left out and named; --so-far takes what is decided. Canvas and Moodle know a student by a number, which comes with their
+Points and extra credit given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide,
+or with newer work that is not judged yet, is left out and named; --so-far takes what is decided. Canvas and Moodle know a student by a number, which comes with their
 own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out, 2 could not run."""
 
 

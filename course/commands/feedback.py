@@ -12,7 +12,7 @@ EPILOG = """\
   folders  STUDENT/ASSIGNMENT.html, to send as you like
 
 The pages are made anew first, with what was given by hand. They are single files without scripts; nothing in them comes from
-elsewhere. Exit codes: 0 everybody's page is in it, 1 somebody is left out, 2 could not run."""
+elsewhere. Whose newer work is not judged yet is left out. Exit codes: 0 everybody's page is in it, 1 somebody is left out, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
