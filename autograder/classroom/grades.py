@@ -100,7 +100,8 @@ def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[st
 def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
     """The sum of what is decided and of its extra credit, less the late penalty; None when nothing is decided."""
     decided = [one for one in points.values() if one is not None]
-    return max(0.0, sum(decided) + sum(extra_credit(points, graded).values()) - graded.penalty) if decided else None
+    total = max(0.0, sum(decided) + sum(extra_credit(points, graded).values()) - graded.penalty)
+    return round(total, 6) if decided else None     # 22 less 2.2 is 19.8, not 19.799999999999997
 
 
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:

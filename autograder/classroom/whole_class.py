@@ -115,7 +115,12 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     def judge(several: list[Submission], where: Path, settle: Callable[[int, int, Verdict], None] | None = None) -> Batch:
         return grade_all(several, loaded, where, jobs, regrade, backend, settle, guard, crew)
 
-    submissions = hand_ins.counted(submissions, loaded, course_root, config, judge)
+    compared: list[Batch] = []      # of hand-ins that are judged before it is known which one counts
+
+    def judge_to_compare(several: list[Submission], where: Path) -> None:
+        compared.append(judge(several, where, progress))
+
+    submissions = hand_ins.counted(submissions, loaded, course_root, config, judge_to_compare)
     if where is not None:
         write_notes(course_root, loaded, [one for one in submissions if one.student in given and not lies_below(one.path, course_root / "submitted")])
     for one in submissions:
@@ -129,7 +134,8 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
     grades, page, people, written, still = _write(course_root, report, loaded, config, guard, anew)
     changes_told(course_root, loaded)
-    return Summary(loaded.name, len(submissions), kept, people, isolation, seconds,
+    new = {student for batch in compared for student, verdict in batch.verdicts.items() if batch.before.get(student) != verdict}
+    return Summary(loaded.name, len(submissions), max(0, kept - len(new)), people, isolation, seconds + sum(batch.seconds for batch in compared),
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],

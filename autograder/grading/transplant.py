@@ -9,17 +9,16 @@ all its parts in order, as "run all" would run them, and it is said which counte
 and so are copies that were turned into text. When it does not occur at all, its stub runs before the student's own cells,
 which may define the function anew.
 """
-import ast
 import copy
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
+from autograder.grading.misplaced import REPLACED, UNSEEN, Written, begun, defined, replaced, unfenced, unseen
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -27,8 +26,7 @@ MAX_ADDED_CELLS = 150
 MAX_NAMED = 8       # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
-ELSEWHERE = "The cell of this answer is {}, and the notebook has {} with text that {} added (cell number in the file: {}): the answer may be there."
-REPLACED = "The cell of this exercise is as it was given and stands below an added cell that defines `{}` too, which it replaces: the answer may be there."
+ELSEWHERE = "The cell of this answer is {}, and text was added elsewhere in the notebook (cell number in the file: {}): the answer may be there."
 GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
 
@@ -112,7 +110,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
-    _ask_for_what_a_stub_replaces(result)
+    _ask_for_misplaced(pristine, parts, unclaimed, result)
     return result
 
 
@@ -122,6 +120,8 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
     missing = [id for id in (marks(cell)["grade_id"] for cell in asked) if id not in result.own and id not in result.waiting]
     if not missing:
         return
+    answers = {name for names in _stubs(pristine).values() for name in names}
+    unclaimed = [cell for cell in unclaimed if cell.kind != "code" or not begun(cell.source) & answers]     # that is no text: see misplaced.py
     for cell in pristine.cells:
         claims = parts.get(marks(cell).get("grade_id"), [])
         unclaimed += [Unclaimed(part.place, "markdown", part.source) for part in claims if part not in _fitting(claims, cell)]
@@ -129,35 +129,27 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
     for grade_id in missing:
         how = "as it was given" if grade_id in result.untouched else "empty" if grade_id in parts else "not in the notebook"
         if places:
-            many = len(places) > 1
-            result.waiting[grade_id] = ELSEWHERE.format(
-                how, f"{len(places)} cells" if many else "a cell", "were" if many else "was", _numbers(places))
+            result.waiting[grade_id] = ELSEWHERE.format(how, _numbers(places))
         elif grade_id not in parts:
             result.waiting[grade_id] = GONE
 
 
-def _ask_for_what_a_stub_replaces(result: Transplant) -> None:
-    """Let an exercise wait whose cell is as it was given, and defines again what an added cell above it has defined."""
-    added: set[str] = set()
-    replaced: dict[str, str] = {}
-    for piece in result.pieces:
-        names = _defined(piece.source)
-        if piece.grade_id is None:
-            added |= names
-            replaced = {grade_id: name for grade_id, name in replaced.items() if name not in names}       # defined once more below
-        elif piece.grade_id in result.untouched:
-            replaced |= {piece.grade_id: name for name in sorted(names & added)}
-    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced.items()}
+def _ask_for_misplaced(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
+    """Let an exercise wait whose cell holds nothing of the student's, where a cell that does not count defines its function."""
+    stubs = _stubs(pristine)
+    cells = [Written(frozenset(), piece.grade_id) if piece.grade_id in result.untouched else
+             Written(frozenset(defined(piece.source) - stubs.get(piece.grade_id, set()))) for piece in result.pieces if piece.grade_id in (None, *result.untouched, *result.own)]
+    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced(cells, stubs).items()}
+    running = {name for cell in cells for name in cell.names} | {name for grade_id in result.own for name in stubs.get(grade_id, ())}
+    missing = {grade_id: names for grade_id, names in stubs.items() if grade_id not in result.own and grade_id not in result.waiting}
+    given = {marks(cell).get("grade_id"): cell.source for cell in pristine.cells}
+    silent = [(cell.place, cell.source, given.get(cell.grade_id, "")) for cell in unclaimed if not cell.runs and cell.source.strip() not in {one.strip() for one in given.values()}]
+    result.waiting |= {grade_id: UNSEEN.format(name, _numbers(places)) for grade_id, (name, places) in unseen(silent, running, missing).items()}
 
 
-def _defined(source: str) -> set[str]:
-    """The functions and classes that a cell defines."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+def _stubs(pristine: NotebookNode) -> dict[str, set[str]]:
+    """By exercise, the functions and classes that its code cell defines as it is given."""
+    return {marks(cell)["grade_id"]: defined(cell.source) for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
 
 
 def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:
@@ -269,10 +261,12 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
     added: dict[str | None, list[str]] = {}
     unclaimed: list[Unclaimed] = []
     notes, seen, anchor, count = _Notes(), set(), None, 0
-    for place, cell in enumerate(submitted, start=1):
+    for place, cell in enumerate(_with_lost_ids(ours, submitted), start=1):
         mine = ours.get(cell.grade_id)
+        added_code = mine is None and cell.kind == "code" and bool(cell.source.strip()) and cell.source.strip() not in unmarked
+        runs = added_code and not cell.unread and len(cell.source) <= MAX_CELL_CHARACTERS and count < MAX_ADDED_CELLS
         if mine is None or not marks(mine).get("solution"):
-            unclaimed.append(Unclaimed(place, cell.kind, cell.source, bool(cell.unread)))
+            unclaimed.append(Unclaimed(place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "", runs))
         if cell.unread:
             notes.found["unread"].append(f"{place}: {cell.unread}")
             if mine is not None:
@@ -280,14 +274,15 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
                 anchor = cell.grade_id
         elif mine is not None:
             if marks(mine).get("solution"):
-                parts.setdefault(cell.grade_id, []).append(Part(place, cell.kind, cell.source))
+                source = unfenced(cell.source) if mine.cell_type == "code" and cell.kind != "code" else cell.source
+                parts.setdefault(cell.grade_id, []).append(Part(place, cell.kind, source))
             elif cell.grade_id in seen:
                 notes.found["repeated"].append(cell.grade_id)
             elif cell.source.strip() != mine.source.strip():
                 notes.found["edited"].append(cell.grade_id)
             seen.add(cell.grade_id)
             anchor = cell.grade_id
-        elif cell.kind == "code" and cell.source.strip() and cell.source.strip() not in unmarked:
+        elif added_code:
             if len(cell.source) > MAX_CELL_CHARACTERS:
                 notes.found["long"].append(f"{len(cell.source):,}")
             elif count == MAX_ADDED_CELLS:
@@ -297,3 +292,11 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
                 added.setdefault(anchor, []).append(cell.source)
     notes.found["missing"] = [grade_id for grade_id in ours if grade_id not in seen]
     return parts, added, unclaimed, notes
+
+
+def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:
+    """The cells, with the grade id back where an editor took it away from a solution cell that is as it was given."""
+    claimed = {cell.grade_id for cell in submitted}
+    lost = {(cell.cell_type, cell.source.strip()): grade_id for grade_id, cell in ours.items() if marks(cell).get("solution") and grade_id not in claimed}
+    return [replace(cell, grade_id=lost[cell.kind, cell.source.strip()]) if cell.grade_id not in ours and (cell.kind, cell.source.strip()) in lost else cell
+            for cell in submitted]

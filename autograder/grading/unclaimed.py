@@ -20,12 +20,15 @@ TELLS = ("print", "display", "Markdown", "HTML")
 
 @dataclass(frozen=True)
 class Unclaimed:
-    """A cell of the submission that no exercise takes. place: its number in the notebook, from 1; unread: that it cannot be read."""
+    """A cell of the submission that no exercise takes. place: its number in the notebook, from 1; unread: that it cannot be read;
+    runs: that it runs in grading."""
 
     place: int
     kind: str
     source: str
     unread: bool = False
+    grade_id: str = ""
+    runs: bool = False
 
 
 def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:

@@ -2,6 +2,7 @@
 import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
+STAND_INS = "autograder.authoring.implementations"      # of functions whose cell is no Python: grading has none
 
 
 def add_arguments(parser) -> None:
@@ -88,6 +89,7 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
             namespace = namespace_of(impl, exercise)
             if namespace is not None:
                 if own:
+                    namespace = {name: one for name, one in namespace.items() if getattr(one, "__module__", None) != STAND_INS}
                     print(f"course check: {exercise.id} ...", file=sys.stderr)
                 results.append((exercise, run_exercise(exercise, Limited(LocalStudent(namespace)))))
     if not results and checked:

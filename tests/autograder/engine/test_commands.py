@@ -85,6 +85,17 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
     assert f"{path}: the file is not a notebook" in capsys.readouterr().err
 
 
+def test_a_function_whose_cell_is_no_python_is_not_there_as_in_grading(tmp_path, capsys):
+    path = tmp_path / "mine.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"id": "a", "cell_type": "code", "metadata": {"nbgrader": {"grade_id": "ppmi", "solution": True}}, "outputs": [], "execution_count": None,
+         "source": "def ppmi(counts):\n    return (counts"}]}))
+    assert main(["check", "01.ppmi", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert "There is no function named `ppmi`: its cell did not run, or it failed." in shown.out and "withheld" not in shown.out
+    assert "SyntaxError: '(' was never closed" in shown.err
+
+
 def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
     assert main(["author", "matrix", "01.ppmi"]) == 0
     lines = capsys.readouterr().out.split("\n")

@@ -102,7 +102,10 @@ def test_the_last_counts_unless_the_course_says_the_best_and_the_course_root_rem
     course(root, "grade", tmp_path / "in")
     assert totals(root) == {"ada": "0", "bo": "0.75", "cy": "0", "di": "1"}        # bo: 3 points, three days late
     assert rule(root) == "last" and "This page is about the one that counts, the last." in page(root, "ada")
+    capsys.readouterr()
     course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    said = capsys.readouterr().out
+    assert "(1 unchanged)" in said and "1 of 3  ada" in said       # di handed in once; the others' are judged to compare them
     assert totals(root) == {"ada": "3", "bo": "1", "cy": "0", "di": "1"} and in_gradebook(root) == {"ada": 3, "bo": 1, "cy": 0, "di": 1}
     bo = load_verdict(root, NAME, "bo")
     assert [(row["earned"], row["taken_off"], row["counts"]) for row in bo.hand_ins] == [(1, 0, True), (3, 2.25, False)]

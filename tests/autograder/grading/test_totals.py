@@ -7,7 +7,7 @@ import pytest
 
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook, prepare_course_root
-from autograder.classroom.grades import exercise_points, total_points
+from autograder.classroom.grades import HandGrades, exercise_points, total_points
 from autograder.classroom.whole_class import class_rows
 from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.guard import Guard
@@ -83,6 +83,10 @@ def test_every_total_is_the_score_that_nbgrader_itself_has(graded):
     rows, assignment = class_rows(graded, load_assignment("01"), course_config(graded), Guard(graded)), load_assignment("01")
     assert {verdict.student: total_points(exercise_points(verdict, given, assignment), given) for verdict, given in rows} == expected
     assert {row["student"]: float(row["total"]) for row in table(graded / "report" / "grades.csv")} == expected
+
+
+def test_a_total_has_no_digits_that_only_binary_fractions_have():
+    assert total_points({"01.a": 13.0, "01.b": 9.0}, HandGrades(penalty=2.2)) == 19.8 and total_points({"01.a": None}, HandGrades(penalty=2.2)) is None
 
 
 def test_a_row_of_grades_csv_adds_up(graded):

@@ -8,11 +8,11 @@ from autograder.authoring.catalogue import assignments
 from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
+from autograder.grading.misplaced import REPLACED
 from autograder.grading.transplant import (
     ELSEWHERE,
     GONE,
     MAX_ADDED_CELLS,
-    REPLACED,
     TOO_LONG,
     UNREAD,
     marks,
@@ -196,8 +196,7 @@ ANSWER = "The two sentences pull the one row of the word."
 
 
 def waits(how, *places):
-    many = len(places) > 1
-    return ELSEWHERE.format(how, f"{len(places)} cells" if many else "a cell", "were" if many else "was", " and ".join(map(str, places)))
+    return ELSEWHERE.format(how, " and ".join(map(str, places)))
 
 
 @pytest.mark.parametrize("cell", [
@@ -248,7 +247,7 @@ def test_an_answers_cell_that_is_gone_or_lost_its_name_waits_and_is_not_called_u
     assert work.waiting == {"essay": GONE} and work.untouched == ["f", "g"]
     stripped = [SubmittedCell(cell.cell_type, None, ANSWER if cell.id == "essay" else cell.source) for cell in PRISTINE.cells]
     work = transplant(PRISTINE, stripped)
-    assert work.waiting == {"essay": waits("not in the notebook", 8)} and work.untouched == []
+    assert work.waiting == {"essay": waits("not in the notebook", 8)} and work.untouched == ["f", "g"]
 
 
 def test_an_emptied_cell_is_no_answer_and_is_not_called_untouched():

@@ -1,0 +1,77 @@
+"""An exercise's function in a cell where it does not count: the machine gives no zero for it, and a person is told where it may be."""
+import pytest
+
+from autograder.grading.intake import SubmittedCell
+from autograder.grading.misplaced import REPLACED, UNSEEN, begun, defined, unfenced
+from autograder.grading.transplant import GONE, MAX_ADDED_CELLS, transplant
+from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted, running
+
+F, G = "def f(x):\n    return x + 1", "def g(x):\n    return 2 * x"
+STUB = {cell.id: cell.source for cell in PRISTINE.cells}
+
+
+def test_a_function_in_another_exercises_cell_above_its_own_which_is_as_given_waits_for_a_person():
+    work = transplant(PRISTINE, as_submitted(("f", f"{F}\n\n{G}")))
+    assert work.waiting == {"g": REPLACED.format("g")} and work.untouched == ["g", "essay"]
+
+
+def test_a_function_in_another_exercises_cell_below_its_own_counts_and_nobody_is_asked():
+    work = transplant(PRISTINE, as_submitted(("g", f"{G}\n\n{F}")))
+    assert work.waiting == {} and running(work)[-1] == ("g", f"{G}\n\n{F}")
+
+
+@pytest.mark.parametrize("source", ["f = lambda x: x + 1", "try:\n    f\nexcept NameError:\n    def f(x): return x", "import math\nif True:\n    f = math.sqrt", "from math import sqrt\nf, h = sqrt, 2"])
+def test_a_function_that_is_made_in_another_way_is_seen_too(source):
+    for work in (transplant(PRISTINE, [added(source), *as_submitted()]), transplant(PRISTINE, as_submitted(("setup", "import math"))[:2] + [added(source)] + as_submitted()[2:])):
+        assert work.waiting == {"f": REPLACED.format("f")}
+
+
+@pytest.mark.parametrize("place", ["setup", "f-check", "g-check", "demo", "intro"])
+def test_a_function_in_a_locked_cell_waits_for_a_person_who_is_told_the_cell(place):
+    work = transplant(PRISTINE, as_submitted((place, f"{STUB[place]}\n{F}")))
+    assert work.waiting["f"] == UNSEEN.format("f", 1 + list(STUB).index(place)) and "g" not in work.waiting
+    assert ("essay" in work.waiting) == (place == "intro")      # which is text
+    assert transplant(PRISTINE, as_submitted((place, f"{STUB[place]}\n{F}"), ("f", F), ("essay", "Mine."))).waiting == {}
+
+
+@pytest.mark.parametrize("cell", [SubmittedCell("markdown", None, f"```python\n{F}\n```"), SubmittedCell("raw", None, F), SubmittedCell("markdown", None, f"My answer:\n\n    {F}")])
+def test_a_function_in_a_text_waits_for_a_person(cell):
+    work = transplant(PRISTINE, [*as_submitted(("essay", "Mine.")), cell])
+    assert work.waiting == {"f": UNSEEN.format("f", 9)}
+
+
+def test_a_function_in_an_added_cell_that_is_left_out_waits_and_one_that_runs_does_not():
+    many = [added(f"x = {number}") for number in range(MAX_ADDED_CELLS)]
+    assert transplant(PRISTINE, [*as_submitted(), *many, added(F)]).waiting == {"f": UNSEEN.format("f", 9 + MAX_ADDED_CELLS)}
+    assert transplant(PRISTINE, [*as_submitted(), *many[1:], added(F)]).waiting == {}
+
+
+def test_code_between_fences_in_an_exercises_own_cell_is_taken_as_code_without_them():
+    cells = [SubmittedCell("markdown", "f", f"Here it is.\n```python\n{F}\n```\n") if cell.grade_id == "f" else cell for cell in as_submitted()]
+    work = transplant(PRISTINE, cells)
+    assert work.own == {"f": F} and work.waiting == {}
+
+
+def test_what_a_cell_as_given_defines_and_what_a_helper_is_called_ask_for_nobody():
+    assert transplant(PRISTINE, as_submitted()).waiting == {}
+    assert transplant(PRISTINE, as_submitted(("f", "def helper(x): return x\ndef f(x): return helper(x)"), ("setup", "import math\ndef helper(): pass"))).waiting == {}
+
+
+def test_cells_that_lost_their_names_and_are_as_given_are_untouched_and_ask_for_nobody():
+    bare = [SubmittedCell(cell.kind, None, cell.source) for cell in as_submitted()]
+    work = transplant(PRISTINE, bare)
+    assert work.waiting == {} and work.untouched == ["f", "g", "essay"]
+    assert transplant(PRISTINE, bare[:-1]).waiting == {"essay": GONE}
+
+
+def test_a_function_with_comments_is_no_place_of_a_written_answer():
+    bare = [SubmittedCell(cell.kind, None, "The one row is pulled both ways." if cell.grade_id == "essay" else f"{F}\n# it adds one to every number" if cell.grade_id == "f" else cell.source)
+            for cell in as_submitted()]
+    [said] = transplant(PRISTINE, bare).waiting.values()
+    assert "(cell number in the file: 8)" in said
+
+
+def test_names_are_found_in_python_and_in_what_is_none():
+    assert defined("a, (b, *c) = 1, (2, 3)\nd: int = 1\ne: int\nx.y = 1\nwith open(p) as f:\n    z = 1\nclass K:\n    inner = 1") == {"a", "b", "c", "d", "z", "K"}
+    assert defined("def broken(") == set() and begun("def broken(\n  async def two\nclass Three\nno def four\nfive = lambda: 1\nsix = 1") == {"broken", "two", "Three", "five"}
+    assert unfenced("~~~\na\n~~~\ntext\n```py\nb\n```") == "a\nb" and unfenced("no fence ```") == "no fence ```"
