@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from nbgrader.api import Assignment, SubmittedAssignment
+from nbgrader.api import Assignment, Grade, Student, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import case, func
 from traitlets.config import Config
 
 from autograder.classroom.gradebook import open_gradebook
@@ -58,26 +59,28 @@ class Progress:
 
 
 def progress(config: Config) -> Progress:
-    """Read it from the gradebook of a course root. Assignments without a hand-in are left out."""
+    """Read it from the gradebook of a course root. Assignments without a hand-in are left out.
+
+    nbgrader's own tables (`submission_dicts`) go through the whole gradebook for each assignment; this is one query for all.
+    """
     with open_gradebook(config) as gradebook:
-        assignments = sorted((one for one in gradebook.assignments if one.num_submissions), key=lambda one: one.name)
-        found = {one.student: one for one in map(_nobody_yet, gradebook.student_dicts())}
-        most = {one.name: one.max_score for one in assignments}
-        for assignment in most:
-            taken_off = dict(gradebook.db.query(SubmittedAssignment.student_id, SubmittedAssignment.late_submission_penalty).join(
-                Assignment, SubmittedAssignment.assignment).filter(Assignment.name == assignment).all())
-            for row in gradebook.submission_dicts(assignment):
-                one = found[row["student"]]
-                one.points[assignment] = max(0.0, row["score"] - taken_off[row["student"]])
-                if row["needs_manual_grade"]:
-                    one.undecided.add(assignment)
-    everybody = [one for one in found.values() if one.points]
+        students = {id: Standing(id, shown(" ".join(filter(None, names)) or id)) for id, *names in gradebook.db.query(
+            Student.id, Student.first_name, Student.last_name)}
+        rows = gradebook.db.query(
+            SubmittedAssignment.student_id, Assignment.name, SubmittedNotebook.late_submission_penalty, func.coalesce(func.sum(Grade.score), 0.0),
+            func.max(case((Grade.needs_manual_grade, 1), else_=0))).select_from(SubmittedAssignment).join(
+            Assignment, SubmittedAssignment.assignment_id == Assignment.id).outerjoin(
+            SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id).outerjoin(
+            Grade, Grade.notebook_id == SubmittedNotebook.id).group_by(
+            SubmittedAssignment.student_id, Assignment.name, SubmittedNotebook.id, SubmittedNotebook.late_submission_penalty)
+        for student, assignment, taken_off, score, undecided in rows:       # one for each notebook; ours are the only ones of their hand-ins
+            one = students[student]
+            one.points[assignment] = max(0.0, one.points.get(assignment, 0.0) + score - (taken_off or 0.0))
+            one.undecided |= {assignment} if undecided else set()
+        handed_in = {assignment for one in students.values() for assignment in one.points}
+        most = {one.name: one.max_score for one in sorted(gradebook.assignments, key=lambda one: one.name) if one.name in handed_in}
+    everybody = [one for one in students.values() if one.points]
     return Progress(most, sorted(everybody, key=lambda one: one.student))
-
-
-def _nobody_yet(row: dict) -> Standing:
-    name = " ".join(filter(None, (row["first_name"], row["last_name"])))
-    return Standing(row["id"], shown(name or row["id"]))
 
 
 def write_progress(path: Path, config: Config) -> Path:
