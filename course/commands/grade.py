@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
     say_made(made)
-    names = [] if args.sample else wanted(args.assignment, args.submissions, course_root)
+    names = {} if args.sample else wanted(args.assignment, args.submissions, course_root, args.regrade)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
@@ -112,9 +112,10 @@ def run(args: argparse.Namespace) -> int:
         else:
             backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
             crew = Here(args.jobs, backend, budget)
-        summaries = []
+        summaries, telling = [], None if args.json else Telling()
         for place, name in enumerate(names, start=1):
-            telling = None if args.json else Telling((name, place, len(names)) if len(names) > 1 else None)
+            if telling and len(names) > 1:
+                telling.begin((name, place, len(names)), later=sum(list(names.values())[place:]))
             summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))
             if len(names) > 1 and not args.json:
                 _say(summaries[-1])

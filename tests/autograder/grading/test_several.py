@@ -14,7 +14,7 @@ from autograder.classroom.whole_class import journal
 from autograder.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.grading.telling import Telling, spoken
-from autograder.grading.verdict import Verdict
+from autograder.grading.verdict import Verdict, record_path
 from course.cli import main
 from course.sample_class.handed_in import Notebook
 
@@ -30,14 +30,26 @@ def test_all_are_those_that_something_is_named_after(stand_in, notebook_of, tmp_
     put(tmp_path / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
     put(tmp_path / "in" / "bo" / f"{FIRST}.ipynb", b"{}")
     put(tmp_path / "in" / "cy" / "mine.ipynb", b"{}")
-    assert wanted("all", tmp_path / "in", tmp_path) == [FIRST, STAND_IN]
+    assert list(wanted("all", tmp_path / "in", tmp_path)) == [FIRST, STAND_IN]
     put(tmp_path / "submitted" / "ada" / STAND_IN / f"{STAND_IN}.ipynb")
-    assert wanted("all", None, tmp_path) == [STAND_IN]
-    assert wanted("90, 1,90", None, tmp_path) == [STAND_IN, FIRST]
+    assert list(wanted("all", None, tmp_path)) == [STAND_IN]
+    assert list(wanted("90, 1,90", None, tmp_path)) == [STAND_IN, FIRST]
     with pytest.raises(CourseError, match="nothing here is named after an assignment"):
         wanted("all", None, tmp_path / "in")
     with pytest.raises(CourseError, match="no assignment '77'"):
         wanted("77", None, tmp_path)
+
+
+def test_what_is_to_come_is_who_has_no_record_yet_or_everybody_in_a_regrade(stand_in, tmp_path):
+    for student in ("ada", "bo", "cy"):
+        put(tmp_path / "in" / student / STAND_IN / f"{STAND_IN}.ipynb", b"{}")
+        put(tmp_path / "submitted" / student / STAND_IN / f"{STAND_IN}.ipynb")
+    put(tmp_path / "in" / "ada" / FIRST / f"{FIRST}.ipynb", b"{}")
+    put(record_path(tmp_path, STAND_IN, "bo"))
+    for names in ("all", "90,1"):
+        assert wanted(names, tmp_path / "in", tmp_path) == {FIRST: 1, STAND_IN: 2}
+        assert wanted(names, tmp_path / "in", tmp_path, regrade=True) == {FIRST: 1, STAND_IN: 3}
+    assert wanted("all", None, tmp_path) == {STAND_IN: 2}
 
 
 @pytest.mark.sandbox
@@ -52,17 +64,53 @@ def test_one_command_grades_all_that_was_handed_in_and_says_which_it_is_at(stand
     assert {name: journal(root, load_assignment(name))["ada"].results[0]["earned"] for name in ("01", "90")} == {"01": 0, "90": 3}
 
 
-def test_the_time_that_is_left_follows_from_the_pace_of_this_run(capsys):
+def test_the_time_that_is_left_follows_from_the_pace_of_this_run_without_its_start(capsys):
     now = [0.0]
     telling = Telling(clock=lambda: now[0])
-    verdict = Verdict("ada", STAND_IN, "s", "c", results=[{"earned": 3.0}], seconds=1.25)
-    now[0] = 20.0
-    telling(81, 111, verdict)           # eighty are kept from an earlier run: one was judged in these 20 s
+    verdict = Verdict("ada", STAND_IN, "s", "c", results=[{"earned": 3.0}], seconds=20.0)
+    now[0] = 50.0
+    telling(81, 111, verdict)           # eighty are kept from an earlier run, and what came before this one took 30 s
+    now[0] = 55.0
+    telling(82, 111, verdict)           # by another worker: two in 25 s
     telling(111, 111, verdict)
-    first, last = capsys.readouterr().out.splitlines()
-    assert first.split() == "81 of 111 ada 3 points 1.2 s about 10 min left".split() and "left" not in last
-    assert [spoken(seconds) for seconds in (0.2, 89, 91, 5_399, 9_000)] == [
-        "about 1 s left", "about 89 s left", "about 2 min left", "about 1 h 30 min left", "about 2 h 30 min left"]
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.split() == "81 of 111 ada 3 points 20.0 s about 10 min left".split() and "about" not in last
+    assert second.endswith("about 6 min left  ")
+    assert [spoken(seconds) for seconds in (0.2, 89, 91, 5_399, 9_000)] == ["about 1 s", "about 89 s", "about 2 min", "about 1 h 30 min", "about 2 h 30 min"]
+
+
+def test_of_several_assignments_the_whole_is_told_at_the_pace_of_all_that_was_judged(capsys):
+    now = [100.0]
+    telling = Telling(clock=lambda: now[0])
+
+    def told(done, total, seconds):
+        now[0] += seconds
+        telling(done, total, Verdict("ada", STAND_IN, "s", "c", results=[], seconds=seconds))
+        return capsys.readouterr().out.split(" s  ", 1)[1].strip()
+    telling.begin((FIRST, 1, 3), later=100)
+    now[0] += 7.0                       # workers start
+    assert told(1, 2, 10.0) == "about 10 s left, all in about 17 min"
+    assert told(2, 2, 10.0) == "all in about 17 min"
+    telling.begin(("02-tokenization", 2, 3), later=0)       # nobody's work of the last is new
+    now[0] += 7.0
+    assert told(99, 100, 40.0) == "about 40 s left"
+    telling.begin(("02-tokenization", 2, 3), later=3)
+    assert told(7, 10, 20.0) == "about 60 s left, all in about 2 min"      # (10 + 10 + 40 + 20) / 4 for each of 3 + 3
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 130])
+def test_a_terminal_gets_a_line_that_it_can_write_over_with_how_far_it_is_before_all_else(columns, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    telling = Telling()
+    telling.begin(("10-adapting-and-prompting", 10, 16), later=1800)
+    for done, student in enumerate(("a-name-of-more-than-twenty-eight-letters", "bo"), 1):
+        telling(done, 300, Verdict(student, STAND_IN, "s", "c", results=[{"earned": 1.5}], seconds=6.1))
+    written = capsys.readouterr().out
+    assert "\n" not in written
+    _, first, second = written.split("\r")
+    assert len(first) == len(second) == columns - 1 and second.startswith("10/16     2 of 300")
+    assert ("about" in second, "bo" in second.split(), "1.5 points" in second) == (columns > 60, columns > 90, columns > 90)
 
 
 def test_who_needs_a_person_is_named_with_the_reason_at_once(capsys):
