@@ -90,10 +90,8 @@ class Crew(Protocol):
         """Let go of everybody, whatever they are at."""
 
 
-def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1,
-              regrade: bool = False, backend: object = None,
-              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None,
-              crew: Crew | None = None) -> Batch:
+def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1, regrade: bool = False, backend: object = None,
+              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None, crew: Crew | None = None) -> Batch:
     """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
 
     backend: a sandbox backend, the same for all; default the strongest one here. crew: who judges, in the place of `jobs`
@@ -109,8 +107,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
         kept = load_verdict(course_root, assignment.name, submission.student)
         if kept:
             batch.before[submission.student] = kept
-        if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict",
-                                              lambda: still_holds(kept, submission, assignment, crew.budget)):     # noqa: B023
+        if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict", lambda: still_holds(kept, submission, assignment, crew.budget)):     # noqa: B023
             batch.verdicts[submission.student] = _renamed(kept, submission, course_root)
             batch.kept += 1
         else:
@@ -211,9 +208,13 @@ def _hire(assignment: Assignment, course_root: Path, backend: object, budget: fl
     here, there = context.Pipe()
     # An end of another's pipe that a fork keeps open would hide our end from that worker.
     theirs = [here.fileno(), *(worker.pipe.fileno() for worker in others)] if alone else []
-    process = context.Process(target=_work, daemon=True, args=(
-        there, assignment.name, assignment.checks_hash, course_root, backend, budget, os.getpid(), theirs))
-    process.start()
+    process = context.Process(target=_work, daemon=True, args=(there, assignment.name, assignment.checks_hash, course_root, backend, budget, os.getpid(), theirs))
+    # A Ctrl-C that comes before the worker ignores it waits until then: else it would end the worker with a traceback.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     there.close()
     return Worker(process, here)
 
@@ -226,8 +227,7 @@ def may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, budget: float, parent: int,
-          theirs: list[int]) -> None:
+def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, budget: float, parent: int, theirs: list[int]) -> None:
     """A worker's life: take a submission, send its verdict, until the pipe closes or its parent ends."""
     from autograder.sandbox.lifetime import die_with
 
@@ -235,6 +235,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
         os.close(descriptor)
     die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)       # Ctrl-C is for the one who started us, who ends us
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
     loaded.checks_hash = checks_hash        # one batch, one hash
@@ -248,8 +249,7 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
             # The next sandbox starts while this submission is judged.
             pool.ahead = 1 if more else 0
             try:
-                verdict = guard.run(submission.student, "grading", lambda: grade_submission(
-                    submission, loaded, secret, pool, child, budget))      # noqa: B023
+                verdict = guard.run(submission.student, "grading", lambda: grade_submission(submission, loaded, secret, pool, child, budget))      # noqa: B023
             except MachineError as error:
                 pipe.send({"machine": str(error)})
                 continue
