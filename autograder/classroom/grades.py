@@ -8,7 +8,9 @@ import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Assignment as AssignmentRow
+from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.orm import joinedload, selectinload
 
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
@@ -38,6 +40,17 @@ class HandGrades:
     email: str = ""
     unjudged: str = ""
     notes: list[str] = field(default_factory=list)
+
+
+def looked_up(gradebook: Gradebook, assignment: str) -> list[SubmittedAssignment]:
+    """Everything that `hand_grades` asks the gradebook for, of a whole class in a few queries, which would be some twenty for each student.
+
+    The gradebook finds it for as long as the list is kept.
+    """
+    notebooks = selectinload(SubmittedAssignment.notebooks)
+    return gradebook.db.query(SubmittedAssignment).join(AssignmentRow, SubmittedAssignment.assignment_id == AssignmentRow.id).filter(
+        AssignmentRow.name == assignment).options(joinedload(SubmittedAssignment.student), notebooks.selectinload(SubmittedNotebook.grades).joinedload(
+            Grade.cell), notebooks.selectinload(SubmittedNotebook.comments)).all()
 
 
 def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrades:

@@ -31,6 +31,7 @@ from autograder.classroom.grades import (
     HandGrades,
     exercise_points,
     hand_grades,
+    looked_up,
     reasons,
     too_many,
     waiting_answers,
@@ -239,6 +240,7 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
     rows, everyone = [], everybody(course_root, assignment)
     twice = shared(everyone.values())
     with open_gradebook(config) as gradebook:
+        kept = looked_up(gradebook, assignment.name)
         for student, verdict in everyone.items():
             graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
                 gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
@@ -251,6 +253,7 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
             graded.unjudged = unjudged(course_root, assignment, verdict)
             graded.notes += too_many(exercise_points(verdict, graded, assignment), assignment)
             rows.append((verdict, graded))
+        del kept
     return rows
 
 

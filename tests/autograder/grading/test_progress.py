@@ -1,10 +1,11 @@
-"""The page over all assignments: nbgrader's own sums, from one look at the gradebook however many assignments there are."""
+"""What is asked of the gradebook for a whole class: nbgrader's own sums, and as few questions as there can be."""
 import random
 
 import pytest
 from sqlalchemy import event
 
 from autograder.classroom.gradebook import begin_course_root, open_gradebook
+from autograder.classroom.grades import HandGrades, hand_grades, looked_up
 from autograder.classroom.progress import progress
 
 CELLS = (("first", "code"), ("second", "code"), ("essay", "markdown"))
@@ -69,3 +70,19 @@ def test_twice_the_assignments_are_twice_the_work(on_sqlite, tmp_path):
             event.remove(kind, "connect", watch)
         steps.append(counted[0])
     assert 0 < steps[1] < 2.5 * steps[0]
+
+
+def test_what_people_gave_a_whole_class_takes_one_question_a_student(books, tmp_path):
+    config = gradebook_of(books, tmp_path / "course", 20, 2)
+    students, asked, found = [f"student-{one:03}" for one in range(20)], [], []
+    for at_once in (False, True):
+        with open_gradebook(config) as gradebook:
+            event.listen(gradebook.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+            kept = looked_up(gradebook, "assignment-1") if at_once else []
+            found.append({student: hand_grades(gradebook, "assignment-1", student) for student in students})
+            assert len(kept) in (0, sum(one != HandGrades() for one in found[-1].values()))
+        found.append(len(asked))
+        asked.clear()
+    alone, questions, together, fewer = found
+    assert together == alone and any(one.points and one.extra and one.penalty for one in alone.values())
+    assert fewer <= len(students) + 15 < questions / 3
