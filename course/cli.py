@@ -125,6 +125,8 @@ def _run(argv: list[str]) -> int:
         print(f"course {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        if sys.stdout.isatty():     # where a line that is written over may stand
+            print(flush=True)
         print(f"course {args.command}: interrupted", file=sys.stderr)
         return 130
 

@@ -165,6 +165,19 @@ def test_help_names_the_code_of_an_interrupted_grading(capsys):
     assert "130 interrupted (Ctrl-C): what was graded by then is kept" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_interrupt_is_told_below_the_line_that_a_terminal_writes_over(terminal, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+
+    def interrupted(args):
+        print("   3 of 300", end="")
+        raise KeyboardInterrupt
+    monkeypatch.setattr("course.commands.grade.run", interrupted)
+    assert main(["grade"]) == 130
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("   3 of 300" + "\n" * terminal, "course grade: interrupted\n")
+
+
 @pytest.mark.parametrize("names", ["", ",", " , "])
 def test_no_assignment_at_all_is_refused_before_anything_is_made(stand_in, tmp_path, monkeypatch, names, capsys):
     monkeypatch.chdir(tmp_path)
