@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.grading.assignment import SECRET_FILE
+from autograder.grading.layouts import OF_OTHERS
 
 
 @dataclass
@@ -38,9 +39,17 @@ class Summary:
     foreign: list[str] = field(default_factory=list)
     renewed: bool = False
 
+    @property
+    def not_graded(self) -> dict[str, str]:
+        """Of `left_out` what may be somebody's work: not the folders of who handed in other assignments only."""
+        return {entry: reason for entry, reason in self.left_out.items() if reason != OF_OTHERS}
+
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
-        named = [f"not graded {entry}: {reason}" for entry, reason in sorted(self.left_out.items())]
+        named = [f"not graded {', '.join(entries)}: {reason}" for reason, entries in by_reason(self.not_graded)]
+        missing = sorted(self.left_out.keys() - self.not_graded.keys())
+        named += [f"missing    {len(missing)} folder{'s have' if len(missing) > 1 else ' has'} nothing of {self.assignment}, and other assignments: "
+                  f"{', '.join(missing)}"] if missing else []
         named += [f"note       {student}: {sentence}" for student, some in sorted(self.notes.items()) for sentence in some]
         stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
                  "`course grade --regrade` judges them again"] if self.stale else []
@@ -56,6 +65,14 @@ class Summary:
                 f"report     {self.report}", *stale] + (
             [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
             [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
+
+
+def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
+    """Reasons in the order of the first entry of each, with all entries that have it: of a class, what is said of many is said once."""
+    found: dict[str, list[str]] = {}
+    for entry, reason in sorted(left_out.items()):
+        found.setdefault(reason, []).append(entry)
+    return list(found.items())
 
 
 def said_foreign(students: list[str]) -> str:

@@ -27,6 +27,7 @@ YEAR_AND_MONTH = re.compile(r"(19|20)[0-9]{2}_(0?[1-9]|1[0-2])")
 APPLE_DOUBLE = "._"     # begins the name of what macOS keeps about a file, where it cannot keep it in the file
 QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "Thumbs.db", "desktop.ini"}   # nobody's work
 DEEPEST = 3             # folders that may wrap a class
+OF_OTHERS = "only other assignments are in this folder"       # the reason of who handed in nothing of this one
 
 
 def is_quiet(name: str) -> bool:
@@ -189,6 +190,8 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
                                             for parts, item in below if parts[0] not in others])
         elif wraps:
             left[entry] = "a folder with more than one student's work in it; give that folder itself"
+        elif all(parts[0] in others for parts, _ in below):
+            left[entry] = OF_OTHERS
         elif any(item.problem for _, item in below):
             yield Hand(entry, entry, files=below)
         else:

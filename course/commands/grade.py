@@ -40,8 +40,9 @@ Other machines judge with --scheduler: notebooks and the seeds of their hidden i
 gradebook is written here only. The book's page "Grading on many machines" says how.
 
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what waits are written answers that
-nobody has read yet, of which a line says how many; 1 somebody needs a person for another reason, or an entry was not graded, or the gradebook was lost and was made anew, 2 could not run, 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes
-on from there."""
+nobody has read yet, of which a line says how many; 1 somebody needs a person for another reason, or an entry was not graded, or
+the gradebook was lost and was made anew; a folder in which only other assignments lie is named, and is no reason; 2 could not
+run; 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes on from there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
     elif len(summaries) == 1:
         _say(summaries[0])
-    return 1 if any(one.people or one.left_out or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
+    return 1 if any(one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
 
 
 def _refuse_beside_sample(args: argparse.Namespace) -> None:

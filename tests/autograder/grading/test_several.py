@@ -206,3 +206,22 @@ def test_written_answers_that_wait_are_counted_in_a_line_and_a_cell_that_cannot_
     page = (root / "feedback" / "cy" / FIRST / f"{FIRST}.html").read_text()
     assert "its source is no text" in page and "What was left out" in page
     assert "its source is no text" in (root / "report" / f"{FIRST}.html").read_text()
+
+
+@pytest.mark.sandbox
+def test_who_handed_in_other_assignments_only_is_named_in_one_line_and_is_no_reason_for_exit_code_1(stand_in, notebook_of, new_root, tmp_path, capsys):
+    root = new_root(tmp_path / "course")
+    put(tmp_path / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of())
+    for student in ("bo", "cy"):
+        put(tmp_path / "in" / student / FIRST / f"{FIRST}.ipynb", b"{}")
+    command = ["grade", str(tmp_path / "in"), "--assignment", "90", "--course-root", str(root)]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert f"missing    2 folders have nothing of {STAND_IN}, and other assignments: bo, cy\n" in said and "not graded" not in said
+    page = (root / "report" / f"{STAND_IN}.html").read_text().partition("<h2>Not graded</h2>")[2].partition("<h2>")[0]
+    assert page.count("<tr>") == 2 and "bo, cy" in page and "nly other assignments are in this folder" in page     # the head, and one row
+    for student in ("cy", "dee"):       # beside them, what may be of this one
+        put(tmp_path / "in" / student / "90-stand-inn" / "mine.ipynb", notebook_of())
+    assert main(command) == 1
+    said = capsys.readouterr().out
+    assert f"not graded cy, dee: a folder without {STAND_IN}/" in said and f"missing    1 folder has nothing of {STAND_IN}, and other assignments: bo\n" in said
