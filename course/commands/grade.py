@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.hand_ins import set_rule
     from autograder.classroom.handed_over import refuse_inside
     from autograder.classroom.several import wanted
-    from autograder.classroom.whole_class import grade_class, places
+    from autograder.classroom.whole_class import INDEX, grade_class, places
     from autograder.errors import CourseError
     from autograder.grading.entries import nothing_at
     from autograder.grading.schedule import Here
@@ -126,6 +126,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
     elif len(summaries) == 1:
         _say(summaries[0])
+    else:
+        print(f"all        {report / INDEX}")
     return 1 if any(one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
 
 

@@ -61,6 +61,7 @@ def test_one_command_grades_all_that_was_handed_in_and_says_which_it_is_at(stand
     said = capsys.readouterr().out
     assert code == 0 and "answer" not in said         # nobody wrote one
     assert f"1/2 {FIRST}     1 of 1" in said and f"2/2 {STAND_IN}     1 of 1" in said
+    assert said.endswith(f"\nall        {root / 'report' / 'index.html'}\n")
     assert {name: journal(root, load_assignment(name))["ada"].results[0]["earned"] for name in ("01", "90")} == {"01": 0, "90": 3}
 
 
