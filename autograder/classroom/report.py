@@ -27,6 +27,7 @@ from autograder.classroom.pages import assignment_title, render
 from autograder.classroom.summary import by_reason
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole
+from autograder.grading.layouts import OF_OTHERS
 from autograder.grading.submissions import MARKED_LATE
 from autograder.grading.verdict import Verdict
 
@@ -59,7 +60,8 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   written=sum(table["written"] for table in tables), items=items, links=links,
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
-                  left_out=[(', '.join(entries), reason) for reason, entries in by_reason(left_out or {})], several=[verdict for verdict, _ in rows if verdict.hand_ins],
+                  left_out=[(", ".join(entries), reason) for reason, entries in by_reason(left_out or {}) if reason != OF_OTHERS],
+                  missing=sorted(entry for entry, reason in (left_out or {}).items() if reason == OF_OTHERS), several=[verdict for verdict, _ in rows if verdict.hand_ins],
                   ignored=[(verdict, some) for verdict, _ in rows if (some := [one for one in verdict.ignored if one != MARKED_LATE])],
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
     write_whole(path, page)
