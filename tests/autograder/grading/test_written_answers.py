@@ -64,7 +64,7 @@ def page_of(root, student):
 
 @pytest.mark.parametrize(("student", "said"), [
     ("in_a_new_cell", "The cell of this answer is as it was given, and text was added elsewhere in the notebook"),
-    ("without_metadata", "The cell of this answer is not in the notebook, and the notebook has")])
+    ("without_metadata", "The cell of this answer is not in the notebook, and text was added elsewhere in the notebook")])
 def test_an_answer_that_stands_elsewhere_waits_for_a_person_everywhere(handed, student, said):
     assert in_the_gradebook(handed, student) == (None, True, set())
     row = row_of(handed, student)
