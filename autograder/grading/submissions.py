@@ -274,7 +274,7 @@ class _Choice:
 
 
 def _names(names: list[str]) -> str:
-    some = [shown(name, 60) for name in names[:6]]
+    some = [shown(name if len(name) <= 90 else f"{name[:30]}...{name[-50:]}", 90) for name in names[:6]]     # two notebooks of one folder differ at the end
     return ", ".join(some) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
