@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.misplaced import REPLACED, UNSEEN, Written, begun, defined, replaced, unfenced, unseen
+from autograder.grading.misplaced import REPLACED, UNSEEN, begun, definitions, replaced, unfenced, unseen
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -137,19 +137,20 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
 def _ask_for_misplaced(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
     """Let an exercise wait whose cell holds nothing of the student's, where a cell that does not count defines its function."""
     stubs = _stubs(pristine)
-    cells = [Written(frozenset(), piece.grade_id) if piece.grade_id in result.untouched else
-             Written(frozenset(defined(piece.source) - stubs.get(piece.grade_id, set()))) for piece in result.pieces if piece.grade_id in (None, *result.untouched, *result.own)]
-    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced(cells, stubs).items()}
-    running = {name for cell in cells for name in cell.names} | {name for grade_id in result.own for name in stubs.get(grade_id, ())}
+    sources = [piece.source for piece in result.pieces if piece.grade_id in (None, *result.untouched, *result.own)]
+    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced(sources, stubs).items()}
+    ours = {one for functions in stubs.values() for one in functions.items()}
+    running = {name for source in sources for name, code in definitions(source).items() if (name, code) not in ours}
     missing = {grade_id: names for grade_id, names in stubs.items() if grade_id not in result.own and grade_id not in result.waiting}
     given = {marks(cell).get("grade_id"): cell.source for cell in pristine.cells}
     silent = [(cell.place, cell.source, given.get(cell.grade_id, "")) for cell in unclaimed if not cell.runs and cell.source.strip() not in {one.strip() for one in given.values()}]
     result.waiting |= {grade_id: UNSEEN.format(name, _numbers(places)) for grade_id, (name, places) in unseen(silent, running, missing).items()}
 
 
-def _stubs(pristine: NotebookNode) -> dict[str, set[str]]:
-    """By exercise, the functions and classes that its code cell defines as it is given."""
-    return {marks(cell)["grade_id"]: defined(cell.source) for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
+def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
+    """By exercise, the functions and classes that its code cell defines as it is given, with their code."""
+    return {marks(cell)["grade_id"]: {name: code for name, code in definitions(cell.source).items() if name in begun(cell.source)}
+            for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
 
 
 def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:

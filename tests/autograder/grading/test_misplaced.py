@@ -2,7 +2,7 @@
 import pytest
 
 from autograder.grading.intake import SubmittedCell
-from autograder.grading.misplaced import REPLACED, UNSEEN, begun, defined, unfenced
+from autograder.grading.misplaced import REPLACED, UNSEEN, begun, definitions, unfenced
 from autograder.grading.transplant import GONE, MAX_ADDED_CELLS, transplant
 from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted, running
 
@@ -13,6 +13,13 @@ STUB = {cell.id: cell.source for cell in PRISTINE.cells}
 def test_a_function_in_another_exercises_cell_above_its_own_which_is_as_given_waits_for_a_person():
     work = transplant(PRISTINE, as_submitted(("f", f"{F}\n\n{G}")))
     assert work.waiting == {"g": REPLACED.format("g")} and work.untouched == ["g", "essay"]
+
+
+@pytest.mark.parametrize(("changes", "lost"), [
+    ((("f", f"{F}\n\n{STUB['f']}"),), "f"), ((("f", f"{STUB['f']}\n\n{F}"),), None), ((("f", f"{G}\n\n{STUB['f']}"), ("g", f"{STUB['g']}\nx = 1")), "g"),
+    ((("f", f"{G}\n\n{STUB['f']}"), ("g", F)), None)])
+def test_what_was_given_counts_as_given_in_a_cell_that_was_changed_too(changes, lost):
+    assert transplant(PRISTINE, as_submitted(*changes)).waiting == ({lost: REPLACED.format(lost)} if lost else {})
 
 
 def test_a_function_in_another_exercises_cell_below_its_own_counts_and_nobody_is_asked():
@@ -72,6 +79,6 @@ def test_a_function_with_comments_is_no_place_of_a_written_answer():
 
 
 def test_names_are_found_in_python_and_in_what_is_none():
-    assert defined("a, (b, *c) = 1, (2, 3)\nd: int = 1\ne: int\nx.y = 1\nwith open(p) as f:\n    z = 1\nclass K:\n    inner = 1") == {"a", "b", "c", "d", "z", "K"}
-    assert defined("def broken(") == set() and begun("def broken(\n  async def two\nclass Three\nno def four\nfive = lambda: 1\nsix = 1") == {"broken", "two", "Three", "five"}
+    assert set(definitions("a, (b, *c) = 1, (2, 3)\nd: int = 1\ne: int\nx.y = 1\nwith open(p) as f:\n    z = 1\nclass K:\n    inner = 1")) == {"a", "b", "c", "d", "z", "K"}
+    assert definitions("def broken(") == {} and begun("def broken(\n  async def two\nclass Three\nno def four\nfive = lambda: 1\nsix = 1") == {"broken", "two", "Three", "five"}
     assert unfenced("~~~\na\n~~~\ntext\n```py\nb\n```") == "a\nb" and unfenced("no fence ```") == "no fence ```"
