@@ -4,11 +4,13 @@ import random
 import re
 import string
 
+import pytest
 import tokenizers
 from torch.testing import assert_close
 
 from autograder.authoring.catalogue import assignment
-from autograder.authoring.implementations import reference
+from autograder.authoring.implementations import namespace_of, reference
+from autograder.checks.protocol import LocalStudent, run_exercise
 from reference_impl.corpora import path
 from reference_impl.tokenizers import bpe, byte_level, byte_models, files
 from reference_impl.tokenizers.normalizers import bert_normalizer
@@ -45,6 +47,13 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
                                                  "mask": [1, 1, 1, 1, 1, 1, 0, 0]}
     assert [OURS["byt5_ids"]("\u00e9!", length) for length in (4, 3, 2)] == [[198, 172, 36, 1], [198, 172, 1], [198, 1]]
     assert OURS["canine_rows"]("b", 100) == [[69, 57, 41, 39, 27, 3, 97, 87]]
+
+
+@pytest.mark.parametrize(("slip", "stage"), [("first-seen-wins", "ties"), ("largest-wins", "ties"), ("twice-at-least", "end"), ("no-pairs-is-an-error", "end")])
+def test_who_chooses_wrongly_among_equal_pairs_still_stops_in_time_and_the_other_way_round(slip, stage):
+    exercise = TWO.exercise("train_bpe")
+    result = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{slip}", exercise)), mistakes=[])
+    assert [one.name for one in result.stages if one.status != "passed"] == [stage]
 
 
 def test_words_are_those_of_the_reference_and_of_the_library():

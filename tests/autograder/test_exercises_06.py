@@ -11,7 +11,8 @@ from torch.testing import assert_close
 from transformers import get_linear_schedule_with_warmup
 
 from autograder.authoring.catalogue import ROOT, assignment
-from autograder.authoring.implementations import reference
+from autograder.authoring.implementations import namespace_of, reference
+from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
 from reference_impl.corpora import load
 from reference_impl.measure.answers import best_spans, exact_match, token_f1
@@ -173,6 +174,23 @@ def through(name: str, function, place: str = "") -> float:
     asked = [stage for stage in result.stages if stage.status != "passed"]
     assert asked and all("withheld here" in f"{stage.cause} {stage.detail}" for stage in asked)
     return result.earned
+
+
+SLIPS = {"kind-not-compared": ["kind-changes"], "b-ignored": ["neighbours"], "last-lost": ["end"], "i-after-o-only-dropped": ["i-first"], "i-after-o-dropped": ["kind-changes", "i-first"],
+         "kind-up-to-the-dash": ["kind-changes"], "end-included": ["one", "neighbours", "kind-changes", "i-first", "end"]}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_right_entity_f1_keeps_its_points_whatever_rule_the_entities_that_it_calls_forget(slip):
+    exercise = SIX.exercise("entity_f1")
+    read = namespace_of(f"mistake:{slip}", exercise)["entities"]
+
+    def entity_f1(said, true):
+        found, real = ({(number, *one) for number, tags in enumerate(sentences) for one in read(tags)} for sentences in (said, true))
+        right = len(found & real)
+        return {"precision": right / len(found) if found else 0.0, "recall": right / len(real) if real else 0.0, "f1": 2 * right / (len(found) + len(real)) if found or real else 0.0}
+    result = run_exercise(exercise, LocalStudent(OurNamespace({"entities": read, "entity_f1": entity_f1})), mistakes=[])
+    assert [stage.name for stage in result.stages if stage.status != "passed"] == SLIPS[slip]
 
 
 def test_the_courses_and_the_libraries_answers_are_refused_in_words():

@@ -44,7 +44,7 @@ def _(words, counts, num_merges):
     return _learn(words, [1] * len(words), num_merges)
 
 
-@mistake(TRAIN, "no-recount", caught_by="recount", loses=5.5,
+@mistake(TRAIN, "no-recount", caught_by="recount", loses=3,
          misconception="You count once and take the pairs in the order of those counts. After each merge they have to be counted again.")
 def _(words, counts, num_merges):
     pairs = _counted([list(word) for word in words], counts)
@@ -112,13 +112,13 @@ def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, join=reversed_join)
 
 
-@mistake(TRAIN, "first-seen-wins", caught_by="ties", loses=2.5,
+@mistake(TRAIN, "first-seen-wins", caught_by="ties", loses=1.5,
          misconception="Of equally frequent pairs you take the one that was met first. The first in Python's order was asked for.")
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, order=lambda pair: 0)
 
 
-@mistake(TRAIN, "largest-wins", caught_by="ties", loses=2.5,
+@mistake(TRAIN, "largest-wins", caught_by="ties", loses=1.5,
          misconception="Of equally frequent pairs you take the last in order, as max of (count, pair) does. The first was asked for.")
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, order=lambda pair: tuple(tuple(-ord(letter) for letter in part) + (1,) for part in pair))
@@ -130,7 +130,7 @@ def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, order=lambda pair: ("".join(pair), pair))
 
 
-@mistake(TRAIN, "twice-at-least", caught_by="ties", loses=2.5,
+@mistake(TRAIN, "twice-at-least", caught_by="end", loses=1,
          misconception="You stop at pairs that occur once. They are joined too.")
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, least=2)

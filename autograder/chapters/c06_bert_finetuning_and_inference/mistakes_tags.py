@@ -108,7 +108,7 @@ def _(tags):
     return [(kind, start, end - 1) for kind, start, end in _read(tags, _on)]
 
 
-@of_entities("b-ignored", "neighbours", 3, "You go on with an entity at a `B-` of the same kind. `B-` begins another.")
+@of_entities("b-ignored", "neighbours", 1, "You go on with an entity at a `B-` of the same kind. `B-` begins another.")
 def _(tags):
     return _read(tags, lambda tag, kind: tag[2:] == kind)
 
@@ -118,12 +118,12 @@ def _(tags):
     return _read(tags, _on, last=False)
 
 
-@of_entities("i-after-o-dropped", "kind-changes", 3, "You drop an `I-` that does not go on with anything. It begins an entity.")
+@of_entities("i-after-o-dropped", "kind-changes", 2, "You drop an `I-` that does not go on with anything. It begins an entity.")
 def _(tags):
     return _read(tags, _on, begins=lambda tag, kind: tag[0] == "B")
 
 
-@of_entities("i-after-o-only-dropped", "i-first", 2, "You drop an `I-` after `O` and at the start. It begins an entity there, too.")
+@of_entities("i-after-o-only-dropped", "i-first", 1, "You drop an `I-` after `O` and at the start. It begins an entity there, too.")
 def _(tags):
     found, kind, start = [], "", 0
     for place, tag in enumerate([*tags, "O"]):
@@ -135,7 +135,7 @@ def _(tags):
     return found
 
 
-@of_entities("kind-not-compared", "kind-changes", 3, "You go on with an entity at any `I-`. It must be of the same kind.")
+@of_entities("kind-not-compared", "kind-changes", 1, "You go on with an entity at any `I-`. It must be of the same kind.")
 def _(tags):
     return _read(tags, lambda tag, kind: tag[0] == "I")
 
@@ -213,7 +213,7 @@ def _(said, true):
     return _numbers(sum(a == b != "O" for a, b in pairs), sum(a != "O" for a, _ in pairs), sum(b != "O" for _, b in pairs))
 
 
-@mistake(ENTITIES, "mean-of-sentences", caught_by="together", loses=3.5, misconception="You take the mean of the sentences' numbers. Count over all sentences, and divide once.")
+@mistake(ENTITIES, "mean-of-sentences", caught_by="together", loses=2, misconception="You take the mean of the sentences' numbers. Count over all sentences, and divide once.")
 def _(said, true):
     several = [_numbers(*_counts(*pair)) for pair in zip(said, true)] or [_numbers(0, 0, 0)]
     return {name: sum(one[name] for one in several) / len(several) for name in several[0]}

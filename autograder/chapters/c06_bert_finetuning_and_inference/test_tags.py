@@ -2,7 +2,8 @@
 from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_length, ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
 from autograder.checks.draws import counts, look_alikes, one_changed, whole
-from autograder.checks.protocol import exercise, expect
+from autograder.checks.protocol import StudentError, exercise, expect
+from autograder.checks.values import same
 
 align_tags = exercise("06.align_tags", function="align_tags", points=5, see=f"{BOOK}/entities", withhold=OURS | LIBRARIES)
 
@@ -103,6 +104,17 @@ def ask_entities(student, cause: str, tags: list[str]) -> None:
     expect(came, "Your list of entities", given).equals(spans(tags), cause=cause)
 
 
+def reads(student, *sentences: list[str]) -> bool:
+    """Whether the student's own entities of all these are right. What a stage asks after that costs nobody points for a rule of another stage."""
+    try:
+        return all(same(student.entities(tags), spans(tags)) for tags in sentences)
+    except StudentError:
+        return False
+
+
+BEHIND, OTHER, FIRST = ["B-X", "B-X", "O"], ["B-X", "I-Y", "O"], ["O", "I-X", "O"]      # one rule each, by itself
+
+
 def tagged(*runs: tuple[str, int]) -> list[str]:
     """Tags from runs: ("PER", 2) is an entity, ("O", 3) are words between."""
     return [tag for kind, number in runs for tag in (["O"] * number if kind == "O" else [f"B-{kind}"] + [f"I-{kind}"] * (number - 1))]
@@ -151,20 +163,29 @@ def test_an_i_of_another_kind_begins_an_entity(student):
 @entity_f1.stage("i-first", points=1)
 def test_an_i_after_o_begins_an_entity(student, rng):
     rule = "`I-X` begins an entity after `O` and at the start of the sentence: no person tags so, but models do, and it counts."
-    for tags in (["O", "I-PER", "O"], ["I-PER", "O"], ["I-PER", "I-PER", "O", "I-LOC", "I-LOC", "O"], ["B-PER", "O", "I-PER", "O"], ["B-PER", "I-PER", "O", "I-PER", "I-PER", "O"],
-                 ["I-LOC", "B-LOC", "I-LOC", "O"]):
+    for tags in (["O", "I-PER", "O"], ["I-PER", "O"], ["I-PER", "I-PER", "O", "I-LOC", "I-LOC", "O"], ["B-PER", "O", "I-PER", "O"], ["B-PER", "I-PER", "O", "I-PER", "I-PER", "O"]):
         ask_entities(student, rule, tags)
-    for number in (5, 9, whole(rng, 10, 30), 299):
-        ask_entities(student, f"{rule} Any tag may follow any other.", [*drawn_tags(rng, number), "O"])
+    for number in (2, whole(rng, 5, 12), 60):
+        ask_entities(student, rule, [tag.replace("B-", "I-") for tag in drawn_runs(rng, number)])
+    if reads(student, BEHIND, OTHER):
+        together = f"{rule} Any tag may follow any other."
+        ask_entities(student, together, ["I-LOC", "B-LOC", "I-LOC", "O"])
+        for number in (5, 9, whole(rng, 10, 30), 299):
+            ask_entities(student, together, [*drawn_tags(rng, number), "O"])
 
 
 @entity_f1.stage("end", points=1)
 def test_an_entity_may_end_with_the_sentence(student, rng):
     rule = "An entity that is open at the end of the sentence is one as well; a sentence may be all entity, all `O`, or empty."
-    for tags in (["B-PER"], ["I-PER"], ["B-PER", "I-PER"], ["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC"], ["B-LOC", "B-LOC"], ["B-PER", "I-LOC"], ["O"], ["O", "O", "O"], []):
+    for tags in (["B-PER"], ["B-PER", "I-PER"], ["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC"], ["O"], ["O", "O", "O"], []):
         ask_entities(student, rule, tags)
-    for number in (3, 8, 300):
-        ask_entities(student, rule, [*drawn_tags(rng, number - 1), "I-PER"])
+    for number in (1, 3, 50):
+        ask_entities(student, rule, [*drawn_runs(rng, number), "B-PER", "I-PER"])
+    if reads(student, BEHIND, OTHER, FIRST):
+        for tags in (["I-PER"], ["B-LOC", "B-LOC"], ["B-PER", "I-LOC"]):
+            ask_entities(student, rule, tags)
+        for number in (3, 8, 300):
+            ask_entities(student, rule, [*drawn_tags(rng, number - 1), "I-PER"])
 
 
 def measured(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
@@ -172,6 +193,21 @@ def measured(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
     right = sum(one in spans(other) for tags, other in zip(said, true) for one in spans(tags))
     found, real = (sum(len(spans(tags)) for tags in sentences) for sentences in (said, true))
     return {"precision": right / found if found else 0.0, "recall": right / real if real else 0.0, "f1": 2 * right / (found + real) if found + real else 0.0}
+
+
+def counted(student, *cases: tuple[list[str], list[str]]) -> bool:
+    """Whether `entity_f1` is right for these, one sentence each: what is asked after that costs nobody points for a rule that `entities` forgets.
+
+    `entities` itself is not asked: a stage is about one function, or known mistakes of the other would not be told.
+    """
+    try:
+        return all(same(student.entity_f1([said], [true]), measured([said], [true])) for said, true in cases)
+    except StudentError:
+        return False
+
+
+# What is said and what is true: who reads them by all rules of `entities` counts right, who forgets one does not.
+READ = (BEHIND, ["B-X", "O", "O"]), (OTHER, ["B-X", "B-Y", "O"]), (FIRST, ["O", "B-X", "O"]), (["I-X", "O"], ["B-X", "O"]), (["O", "B-X"], ["O", "B-X"])
 
 
 def ask_f1(student, cause: str, said: list[list[str]], true: list[list[str]]) -> None:
@@ -189,43 +225,65 @@ HAND = tagged(("O", 2), ("ORG", 2), ("O", 6), ("PER", 3), ("O", 7))
 def test_kind_start_and_end_must_be_the_same(student):
     rule = "There is one sentence here. An entity is right if kind, start and end are those of a true one: precision is right / said, recall right / true."
     ask_f1(student, f"{rule} This is the case by hand.", [[*HAND[:12], "O", *HAND[13:]]], [HAND])
-    true = tagged(("O", 1), ("PER", 2), ("O", 2), ("LOC", 1), ("ORG", 3), ("O", 1))
+    true, half = tagged(("O", 1), ("PER", 2), ("O", 1), ("LOC", 1), ("O", 1), ("ORG", 3), ("O", 1)), f"{rule} Half an entity, or one of another kind, is wrong, and was said."
     ask_f1(student, rule, [true], [true])
-    for said in (["O", "B-PER", "O", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"], ["O", "B-LOC", "I-LOC", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"],
-                 ["B-PER", "I-PER", "I-PER", "O", "O", "B-LOC", "B-ORG", "I-ORG", "I-ORG", "O"], ["O"] * 5 + ["B-LOC"] + ["O"] * 4,
-                 ["B-LOC", "B-PER", "I-PER", "O", "B-ORG", "B-LOC", "B-ORG", "I-ORG", "B-ORG", "B-PER"], ["O", "I-PER", "I-PER", "O", "O", "I-LOC", "I-ORG", "I-ORG", "I-ORG", "O"]):
-        ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [said], [true])
-        ask_f1(student, f"{rule} Half an entity, or one of another kind, is wrong, and was said.", [true], [said])
-
-
+    for said in (["O", "B-PER", "O", "O", *true[4:]], ["O", "O", "B-PER", "O", *true[4:]], ["O", "B-LOC", "I-LOC", "O", *true[4:]], ["O", "B-PER", "I-PER", "I-PER", "O", "O", *true[6:]],
+                 ["B-PER", "I-PER", "I-PER", *true[3:]], ["O"] * 4 + ["B-LOC"] + ["O"] * 5, ["B-LOC", "O", "B-PER", "O", "B-LOC", "O", "B-ORG", "O", "B-ORG", "O"]):
+        ask_f1(student, half, [said], [true])
+        ask_f1(student, half, [true], [said])
     for said, kind in (("per", "PER"), ("ORG-GOV", "ORG"), ("PE", "PER")):
-        ask_f1(student, f"{rule} Kinds are compared letter by letter.", [tagged((said, 2), ("O", 1))], [tagged((kind, 2), ("O", 1))])
+        if counted(student, ([f"B-{kind}", f"I-{said}", "O"], [f"B-{kind}", f"B-{said}", "O"])):
+            ask_f1(student, f"{rule} Kinds are compared letter by letter.", [tagged((said, 2), ("O", 1))], [tagged((kind, 2), ("O", 1))])
+    if counted(student, *READ):
+        for said in (["O", "I-PER", "I-PER", "O", "I-LOC", "O", "I-ORG", "I-ORG", "I-ORG", "O"], ["B-LOC", "B-PER", "I-PER", "O", "B-ORG", "B-LOC", "B-ORG", "I-ORG", "B-ORG", "B-PER"],
+                     ["O", "B-PER", "I-PER", "O", "B-LOC", "B-ORG", "B-ORG", "I-ORG", "I-ORG", "I-LOC"]):
+            ask_f1(student, half, [said], [true])
+            ask_f1(student, half, [true], [said])
+
+
+def drawn_pair(rng, number: int) -> tuple[list[str], list[str]]:
+    """What a model says and what people tagged, entities apart: some are not said, some only their first word."""
+    said, true = [], []
+    for kind, size, gap, found in zip(*(counts(rng, low, high, number).tolist() for low, high in ((0, 2), (1, 4), (1, 3), (0, 3)))):
+        name, kept = ("PER", "LOC", "ORG")[kind], (0, 1, size, size)[found]
+        true += tagged(("O", gap), (name, size))
+        said += tagged(("O", gap), *([(name, kept)] if kept else []), ("O", size - kept))
+    return [*said, "O"], [*true, "O"]
 
 
 @entity_f1.stage("together", points=2, after="exact")
 def test_all_sentences_are_counted_together(student, rng):
     rule = "Count what was said, what is true and what is right over all sentences together, and divide once. An entity is right only in its own sentence."
-    one, other, none = tagged(("PER", 1), ("O", 3)), tagged(("O", 1), ("LOC", 2), ("PER", 1)), ["O"] * 4
+    one, other, none = tagged(("PER", 1), ("O", 5)), tagged(("O", 1), ("LOC", 2), ("O", 1), ("PER", 1), ("O", 1)), ["O"] * 6
     for said, true in (([one, other], [one, none]), ([one, none], [one, other]), ([one, none], [none, one]), ([one, one, one], [one, one, none]), ([one, other], [other, one]),
                        ([one, one], [one, one]), ([one, none, other], [one, other, other])):
         ask_f1(student, rule, said, true)
-    for sentences, words in ((2, 6), (3, 12), (whole(rng, 4, 9), whole(rng, 5, 15)), (300, 3), (2, 300)):
+    for sentences, number in ((2, 1), (3, 3), (whole(rng, 4, 9), whole(rng, 1, 4)), (300, 1), (2, 60)):
+        said, true = map(list, zip(*(drawn_pair(rng, number) for _ in range(sentences))))
+        ask_f1(student, rule, said, true)
+        ask_f1(student, rule, true, said)
+    ask_f1(student, f"{rule} Few are right here.", [one] + [other] * 30, [one] + [none] * 5 + [["B-ORG", "O"] * 3] * 25)
+    first, second = ([one, other, none], [one, none, other]), ([none, other, one], [other, other, none])
+    for case in one_changed(first, second):
+        ask_f1(student, rule, *case)
+    ask_f1(student, rule, [other, tagged(("O", 1), ("PER", 2), ("O", 1), ("LOC", 1), ("O", 1))], [other, other])
+    if not counted(student, *READ):
+        return
+    ask_f1(student, f"{rule} It ends with its sentence: what the next one begins with is another.", [["O", "B-PER"], ["I-PER", "O"]], [["O", "B-PER"], ["B-PER", "O"]])
+    for sentences, words in ((3, 12), (whole(rng, 4, 9), whole(rng, 5, 15)), (300, 3), (2, 300)):
         true = [drawn_tags(rng, words, ("PER", "LOC", "ORG")) for _ in range(sentences)]
         said = [[tag if keep else "O" for tag, keep in zip(tags, counts(rng, 0, 3, words).tolist())] for tags in true]
         ask_f1(student, rule, said, true)
         ask_f1(student, rule, true, said)
-    ask_f1(student, f"{rule} Few are right here.", [one] + [other] * 30, [one] + [none] * 5 + [["B-ORG"] * 4] * 25)
-    first, second = ([one, other, none], [one, none, other]), ([none, other, one], [other, other, none])
-    for case in one_changed(first, second):
-        ask_f1(student, rule, *case)
-    ask_f1(student, rule, [other, tagged(("O", 1), ("PER", 2), ("LOC", 1))], [other, other])
 
 
 @entity_f1.stage("none", points=1.5, after="exact")
 def test_a_share_of_nothing_is_zero(student):
     rule = "0 / 0 is 0.0: nothing said, nothing true, or neither; sentences may be empty, and there may be none."
     one, none = tagged(("PER", 1), ("O", 2)), ["O"] * 3
-    for said, true in (([none], [one]), ([one], [none]), ([none], [none]), ([], []), ([[]], [[]]), ([[], one], [[], one]), ([none, none], [one, none]), ([["B-PER"]], [["B-LOC"]])):
+    for said, true in (([none], [one]), ([one], [none]), ([none], [none]), ([], []), ([none, none], [one, none]), ([["B-PER", "O"]], [["B-LOC", "O"]])):
         ask_f1(student, rule, said, true)
+    for empty in ([[]], [[], []]):
+        ask_f1(student, rule, empty, empty)
     keys = set(expect(student.entity_f1([one], [one])).is_a(dict))
     expect(keys == {"precision", "recall", "f1"}).is_true(cause="The dictionary has the three keys that the statement names, and no other.")
