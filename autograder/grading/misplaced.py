@@ -6,11 +6,13 @@ one in a cell that grading does not run, such as a locked one or a text, is neve
 import ast
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 REPLACED = "`{}` stands in the cell of this exercise as it was given, below another one of this name, which it replaces: the answer may be there."
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
-BEGINS = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^[ \t]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
+BEGINS = re.compile(r"^[ \t#>]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -45,9 +47,34 @@ def unseen(cells: Iterable[tuple[int, str, str]], running: set[str], stubs: dict
     return found
 
 
+def beside(cells: Iterable[tuple[int, str, str, bool]], sources: Iterable[str], stubs: dict[str, dict[str, str]]) -> dict[str, tuple[str, list[int]]]:
+    """By exercise, a function of its own that the student wrote otherwise than it is judged, or more than once, and all places of it.
+
+    cells: place, text, the text as it was given ("" for an added cell), and whether it is an exercise's. sources: the cells that run, in
+    order; what comes last there is judged. Comments, strings and texts count: there an answer may have been put away.
+    """
+    given = {one for functions in stubs.values() for one in functions.items()}
+    judged = {name: (name, code) not in given for source in sources for name, code in _definitions(source, blocks=False)}     # whether a block runs is not known
+    written: dict[str, list[int]] = {}
+    for place, text, before, exercises in cells:
+        kept = Counter(name for name, code in _definitions(text) if (name, code) in given) if exercises else Counter(_begun(before))
+        for name, number in (Counter(_begun(text)) - kept).items():
+            written.setdefault(name, []).extend([place] * number)
+    found = {}
+    for exercise, functions in stubs.items():
+        for name in functions:
+            if len(places := written.get(name, [])) > judged.get(name, False):
+                found.setdefault(exercise, (name, sorted(set(places))))
+    return found
+
+
 def begun(text: str) -> set[str]:
     """The functions and classes that lines of a text begin to define, whether it is Python or not."""
-    return {function or value for function, value in BEGINS.findall(text)}
+    return set(_begun(text))
+
+
+def _begun(text: str) -> list[str]:
+    return [function or value for function, value in BEGINS.findall(text)]
 
 
 def definitions(source: str) -> dict[str, str]:
@@ -55,15 +82,15 @@ def definitions(source: str) -> dict[str, str]:
     return dict(_definitions(source))
 
 
-def _definitions(source: str) -> list[tuple[str, str]]:
+def _definitions(source: str, blocks: bool = True) -> list[tuple[str, str]]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return [(name, ast.dump(node)) for name, node in _named(ast.parse(source).body)]
+            return [(name, ast.dump(node)) for name, node in _named(ast.parse(source).body, blocks)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
 
-def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+def _named(statements: list[ast.stmt], blocks: bool) -> Iterator[tuple[str, ast.stmt]]:
     """Names with the statements that give them, in order; within blocks too, and not within functions and classes."""
     for node in statements:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -71,9 +98,9 @@ def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
             continue
         for target in [*getattr(node, "targets", []), *([node.target] if isinstance(node, ast.AnnAssign) and node.value else [])]:
             yield from ((part.id, node) for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-        for block in ("body", "orelse", "finalbody", "handlers"):
+        for block in ("body", "orelse", "finalbody", "handlers") if blocks else ():
             for inner in getattr(node, block, []):
-                yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
+                yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner], blocks)
 
 
 def unfenced(text: str) -> str:

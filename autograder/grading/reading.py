@@ -33,6 +33,7 @@ class Reading:
     ignored: list[str] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
     handed_out: dict[str, str] = field(default_factory=dict)
 
@@ -71,7 +72,7 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str], 
         return found | {"problem": str(error)}
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
-                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting,
+                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting, "beside": work.beside,
                     "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
 
 

@@ -18,7 +18,17 @@ from nbformat.v4 import new_code_cell
 
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.misplaced import REPLACED, UNSEEN, begun, definitions, replaced, unfenced, unseen
+from autograder.grading.misplaced import (
+    BESIDE,
+    REPLACED,
+    UNSEEN,
+    begun,
+    beside,
+    definitions,
+    replaced,
+    unfenced,
+    unseen,
+)
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -55,7 +65,7 @@ class Transplant:
     added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
     untouched: solution cells that are there and are as they were given, by grade id.
     waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
-    that may stand elsewhere, with the reason; a human must look.
+    that may stand elsewhere, with the reason; a human must look. beside: the same for exercises that a human looks at if they earn nothing.
     """
 
     notebook: NotebookNode
@@ -65,6 +75,7 @@ class Transplant:
     ignored: list[str] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
 
 
 def marks(cell: NotebookNode) -> dict:
@@ -81,7 +92,8 @@ def is_setup(cell: NotebookNode) -> bool:
 def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transplant:
     """Build the notebook to grade from the pristine one and what was handed in. Neither argument is changed."""
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
-    unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell)}
+    # A copy of a cell as it is given runs nowhere: below an answer it would replace it.
+    unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell) or marks(cell).get("solution")}
     parts, added, unclaimed, notes = _sort_cells(ours, unmarked, submitted)
     result = Transplant(pristine, [], ignored=notes.sentences(), waiting={
         cell.grade_id: UNREAD.format(cell.unread) for cell in submitted if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")})
@@ -101,7 +113,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
         if marks(cell).get("solution"):
             own = _own_source(grade_id, parts.get(grade_id, []), cell, result)
             if cell.cell_type == "code":
-                target = pieces if grade_id in parts else absent
+                target = pieces if own or grade_id in result.untouched else absent      # who emptied it wrote it elsewhere, or not at all
                 target.extend(Piece(grade_id, source) for source in (own or [cell.source]))
             if own:
                 result.own[grade_id] = "\n\n".join(own)
@@ -110,7 +122,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
-    _ask_for_misplaced(pristine, parts, unclaimed, result)
+    _ask_for_misplaced(pristine, submitted, unclaimed, result)
     return result
 
 
@@ -134,17 +146,19 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
             result.waiting[grade_id] = GONE
 
 
-def _ask_for_misplaced(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
-    """Let an exercise wait whose cell holds nothing of the student's, where a cell that does not count defines its function."""
-    stubs = _stubs(pristine)
-    sources = [piece.source for piece in result.pieces if piece.grade_id in (None, *result.untouched, *result.own)]
+def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], unclaimed: list[Unclaimed], result: Transplant) -> None:
+    """Let an exercise wait where a cell that does not count defines its function, and none that counts; or, if it earns nothing, another one."""
+    stubs, sources = _stubs(pristine), [piece.source for piece in result.pieces]
     result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced(sources, stubs).items()}
     ours = {one for functions in stubs.values() for one in functions.items()}
     running = {name for source in sources for name, code in definitions(source).items() if (name, code) not in ours}
     missing = {grade_id: names for grade_id, names in stubs.items() if grade_id not in result.own and grade_id not in result.waiting}
     given = {marks(cell).get("grade_id"): cell.source for cell in pristine.cells}
-    silent = [(cell.place, cell.source, given.get(cell.grade_id, "")) for cell in unclaimed if not cell.runs and cell.source.strip() not in {one.strip() for one in given.values()}]
+    as_given = {one.strip() for one in given.values()}
+    silent = [(cell.place, cell.source, given.get(cell.grade_id, "")) for cell in unclaimed if not cell.runs and cell.source.strip() not in as_given]
     result.waiting |= {grade_id: UNSEEN.format(name, _numbers(places)) for grade_id, (name, places) in unseen(silent, running, missing).items()}
+    every = [(place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs) for place, cell in enumerate(submitted, start=1) if cell.source.strip() not in as_given]
+    result.beside = {grade_id: BESIDE.format(name, _numbers(places)) for grade_id, (name, places) in beside(every, sources, stubs).items()}
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:

@@ -2,7 +2,7 @@
 import pytest
 
 from autograder.grading.intake import SubmittedCell
-from autograder.grading.misplaced import REPLACED, UNSEEN, begun, definitions, unfenced
+from autograder.grading.misplaced import BESIDE, REPLACED, UNSEEN, begun, definitions, unfenced
 from autograder.grading.transplant import GONE, MAX_ADDED_CELLS, transplant
 from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted, running
 
@@ -82,3 +82,30 @@ def test_names_are_found_in_python_and_in_what_is_none():
     assert set(definitions("a, (b, *c) = 1, (2, 3)\nd: int = 1\ne: int\nx.y = 1\nwith open(p) as f:\n    z = 1\nclass K:\n    inner = 1")) == {"a", "b", "c", "d", "z", "K"}
     assert definitions("def broken(") == {} and begun("def broken(\n  async def two\nclass Three\nno def four\nfive = lambda: 1\nsix = 1") == {"broken", "two", "Three", "five"}
     assert unfenced("~~~\na\n~~~\ntext\n```py\nb\n```") == "a\nb" and unfenced("no fence ```") == "no fence ```"
+
+
+def test_an_emptied_cell_does_not_replace_the_function_that_was_moved_elsewhere():
+    work = transplant(PRISTINE, as_submitted(("f", f"{F}\n\n{G}"), ("g", "  \n")))
+    assert running(work)[-1] == ("f", f"{F}\n\n{G}") and work.waiting == {}
+
+
+def test_a_copy_of_the_cell_as_given_below_the_answer_does_not_replace_it():
+    work = transplant(PRISTINE, [*as_submitted(("f", F)), added(STUB["f"])])
+    assert [source for _, source in running(work)][-2:] == [F, STUB["g"]] and work.waiting == {} and work.added == []
+    assert transplant(PRISTINE, [*as_submitted(("f", F)), added(f"{STUB['f']}\nx = 1")]).waiting == {"f": REPLACED.format("f")}
+
+
+@pytest.mark.parametrize(("changes", "more", "places"), [
+    ((("f", "def f(): pass"), ("g", f"{G}\n{F}")), [], "3 and 5"), ((("f", f"{STUB['f']}\n# def f(x):\n#     return x + 1"),), [], "3"),
+    ((), [f"class Mine:\n    {F}".replace("\n    return", "\n        return")], "9"), ((), [f"if False:\n    {F}".replace("\n    return", "\n        return")], "9"),
+    ((), [f"'''\n{F}\n'''"], "9"), ((), [f"%%writefile f.py\n{F}"], "9"), ((("f", F),), ["def f(x):\n    return None"], "3 and 9"), ((("essay", f"Mine:\n{F}"),), [], "8")])
+def test_a_function_that_is_written_elsewhere_too_is_looked_at_if_the_exercise_earns_nothing(changes, more, places):
+    work = transplant(PRISTINE, [*as_submitted(*changes), *map(added, more)])
+    assert work.beside.get("f") == BESIDE.format("f", places) or work.waiting.get("f")
+    assert "g" not in work.waiting
+
+
+def test_a_function_that_is_written_once_where_it_counts_is_looked_at_by_nobody():
+    for cells in (as_submitted(), as_submitted(("f", F)), as_submitted(("f", f"def helper(x):\n    return x\n\n{F}")), [*as_submitted(), added(F)]):
+        work = transplant(PRISTINE, cells)
+        assert work.beside == {} and work.waiting == {}
