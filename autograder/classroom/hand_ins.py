@@ -181,22 +181,23 @@ def _choices(several: dict[str, dict[int, Submission]], assignment: Assignment, 
             best = max(rows, key=lambda row: (row["earned"] is not None, (row["earned"] or 0) - row["taken_off"], row["number"]))
             best["counts"] = True
             chosen = judged[best["number"]]
-            verdict = replace(chosen, hand_ins=rows, human=[*chosen.human, *_answered_elsewhere(chosen, judged, assignment)])
+            asked = _answered_elsewhere(chosen, judged, assignment)
+            verdict = replace(chosen, hand_ins=rows, human=[*(one for one in chosen.human if one["exercise"] not in asked), *asked.values()])
             if load_verdict(journals, assignment.name, student) != verdict:
                 save_verdict(journals, verdict)
             made.append((best["number"], verdict))
     return made
 
 
-def _answered_elsewhere(chosen: Verdict, judged: dict[int, Verdict], assignment: Assignment) -> list[dict]:
-    """A reason to wait for each written answer that the hand-in that counts has not, and another has: points by the checks chose it alone."""
-    found = []
+def _answered_elsewhere(chosen: Verdict, judged: dict[int, Verdict], assignment: Assignment) -> dict[str, dict]:
+    """By exercise, a reason to wait for a written answer that the hand-in that counts has not, and another has: points by the checks chose it alone."""
+    found = {}
     for id, one in assignment.exercises.items():
         short = id.split(".", 1)[1]
         others = [number for number, verdict in judged.items() if short in verdict.own]
-        if one.kind == "manual" and others and chosen.readable and short not in chosen.own and not chosen.waits(id):
+        if one.kind == "manual" and others and chosen.readable and short not in chosen.own:
             where = f"{STORE}/{others[-1]}/notebooks/{assignment.name}/{chosen.student}.ipynb"
-            found.append({"exercise": id, "reason": ELSEWHERE.format(others[-1], where)})
+            found[id] = {"exercise": id, "reason": " ".join(filter(None, (chosen.waits(id), ELSEWHERE.format(others[-1], where))))}
     return found
 
 

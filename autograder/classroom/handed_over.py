@@ -87,10 +87,16 @@ def leave_out(course_root: Path, assignment: Assignment, source: str, entries: d
 def left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
     """Every entry that is nobody's, of all that was handed over, and who was collected and is not graded, with the reason."""
     found = {entry: why for some in _left_out(course_root, assignment).values() for entry, why in some.items()}
+    return never_judged(course_root, assignment) | found
+
+
+def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
+    """By student, who was collected and has no record at all, with the remedy."""
+    found = {}
     for student in notes(course_root, assignment):
         there = (record_path(course_root, assignment.name, student), course_root / "autograded" / student / assignment.name)
         if not any(path.exists() for path in there) and hash_of(copy_path(course_root, assignment.name, student)):
-            found.setdefault(student, f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it")
+            found[student] = f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it"
     return found
 
 

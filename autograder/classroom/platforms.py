@@ -72,7 +72,7 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
             made.left_out[verdict.label] = WITHOUT_NUMBER
         elif verdict.student in twice:
             made.left_out[verdict.label] = twice[verdict.student]
-        elif total is None or waits and not so_far:
+        elif total is None or graded.unjudged or waits and not so_far:
             made.left_out[verdict.label] = " ".join(waits)
         else:
             counted.append((verdict, points, extra_credit(points, graded), total))

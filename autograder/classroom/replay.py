@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from autograder.classroom.handed_over import never_judged
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.unjudged import kept_copy, unjudged
 from autograder.errors import CourseError
@@ -47,6 +48,8 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     student: the key, the name or the platform's number. budget: seconds that it may use. What was given by hand is not part of a verdict.
     """
     loaded, course_root = load_assignment(assignment), course_root.resolve()
+    if why := never_judged(course_root, loaded).get(student):
+        raise CourseError(f"{student}: {why}")
     record = _find(everybody(course_root, loaded), student, course_root, loaded.name)
     if is_lost(record):
         raise CourseError(f"{course_root}: {record.waits('')}")

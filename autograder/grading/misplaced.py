@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 REPLACED = "`{}` stands in the cell of this exercise as it was given, below another one of this name, which it replaces: the answer may be there."
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
 BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
-BEGINS = re.compile(r"^[ \t#>]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+# A definition with a body, on its line or below it, further in: the first line alone is quoted in notes. Comments count, see `beside`.
+BEGINS = re.compile(r"^([ \t#>]*)(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)(?=[^\n]*\)[^\n]*:[ \t]*[^\s#]|[^\n]*\n\1[ \t]+\S)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -74,11 +75,11 @@ def begun(text: str) -> set[str]:
 
 
 def _begun(text: str) -> list[str]:
-    return [function or value for function, value in BEGINS.findall(text)]
+    return [function or value for _, function, value in BEGINS.findall(text)]
 
 
 def definitions(source: str) -> dict[str, str]:
-    """What a code cell gives a name when it runs, functions, classes and values, with the code that does it."""
+    """The functions and classes that a code cell makes, or gives a name, when it runs, with the code that does it."""
     return dict(_definitions(source))
 
 
@@ -96,8 +97,8 @@ def _named(statements: list[ast.stmt], blocks: bool) -> Iterator[tuple[str, ast.
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name, node
             continue
-        for target in [*getattr(node, "targets", []), *([node.target] if isinstance(node, ast.AnnAssign) and node.value else [])]:
-            yield from ((part.id, node) for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.Lambda, ast.Name, ast.Attribute)):     # not a number, or a list
+            yield from ((target.id, node) for target in getattr(node, "targets", [getattr(node, "target", None)]) if isinstance(target, ast.Name))
         for block in ("body", "orelse", "finalbody", "handlers") if blocks else ():
             for inner in getattr(node, block, []):
                 yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner], blocks)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from autograder.grading.magics import without_magics
 
 TRIVIAL = 8             # letters and digits; a cell with fewer is a mark ("ok", "Task 2"), no answer
+A_NOTE = 25             # the same for what added code says, "# todo: the second case", and for what is put into a text of ours, such as a name
 SHOWS_TEXT = ("%%markdown", "%%html", "%%latex", "%%svg")
 TELLS = ("print", "display", "Markdown", "HTML")
 
@@ -48,7 +49,16 @@ def _strings(source: str) -> list[str]:
 
 def _letters(cell: Unclaimed, given: set[str]) -> int:
     text = _beside_code(cell.source, given) if cell.kind == "code" else cell.source
-    return sum(letter.isalnum() for line in text.splitlines() if line.strip() not in given for letter in line)
+    letters = [letter for line in text.splitlines() if line.strip() not in given for letter in line if letter.isalnum()]
+    note = (_is_python(cell.source) if cell.kind == "code" else cell.grade_id) and len(letters) < A_NOTE and all(map(str.isascii, letters))
+    return 0 if note else len(letters)
+
+
+def _is_python(source: str) -> bool:
+    try:
+        return ast.parse(without_magics(source)[0]) is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _beside_code(source: str, given: set[str]) -> str:

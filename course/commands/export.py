@@ -13,8 +13,8 @@ EPILOG = """\
               only if you tick there that it may be
   gradescope  STUDENT/results.json, as its autograder writes them
 
-Points and extra credit given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide,
-or with newer work that is not judged yet, is left out and named; --so-far takes what is decided. Canvas and Moodle know a student by a number, which comes with their
+Points and extra credit given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide
+is left out and named; --so-far takes what is decided. Whose newer work is not judged yet is left out in any case. Canvas and Moodle know a student by a number, which comes with their
 own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out, 2 could not run."""
 
 
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
+    from autograder.classroom.handed_over import never_judged
     from autograder.classroom.platforms import export_grades
     from autograder.classroom.whole_class import places, records
     from autograder.errors import CourseError
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     ending = "" if args.to == "gradescope" else ".csv"
     made = new_place(args.out, "--out", folder=not ending)
     found = export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far)
+    found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)
     return tell(found, args.json)
 

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
+    from autograder.classroom.handed_over import never_judged
     from autograder.classroom.platforms import zip_feedback
     from autograder.classroom.whole_class import places, records, rewrite
     from course.commands.export import tell
@@ -41,5 +42,6 @@ def run(args: argparse.Namespace) -> int:
     rewrite(root, report, args.assignment)
     loaded, rows = records(root, args.assignment)
     found = zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip")
+    found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)
     return tell(found, args.json)

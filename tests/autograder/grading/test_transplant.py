@@ -214,7 +214,7 @@ def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_
 @pytest.mark.parametrize("cells", [
     [], [SubmittedCell("markdown", None, "ok")], [SubmittedCell("markdown", None, "# Title")], [SubmittedCell("markdown", "essay", "*Write here.*")],
     [added("import math\nx = math.sqrt(2)\nprint(f'{x:.3f}', 'done')")], [added("%matplotlib inline\n!pip install seaborn\nf?")],
-    [added("def g(): raise NotImplementedError")], [added("def h(x):\n    \"\"\"Of all words, the first.\"\"\"\n    return query('SELECT one FROM words', x)")]])
+    [added("x = 1  # todo: the second case")], [SubmittedCell("markdown", "intro", "# Title\nKim Lee, 4711234")], [added("def g(): raise NotImplementedError")], [added("def h(x):\n    \"\"\"Of all words, the first.\"\"\"\n    return query('SELECT one FROM words', x)")]])
 def test_an_answer_that_is_nowhere_is_no_answer_and_nobody_is_asked(cells):
     work = transplant(PRISTINE, [*as_submitted(), *cells])
     assert work.waiting == {} and work.untouched == ["f", "g", "essay"]

@@ -52,7 +52,7 @@ def test_what_goes_out_leaves_out_whose_newer_hand_in_is_not_judged(root, tmp_pa
     assert capsys.readouterr().out.count(f"left out   ada: {NEWER}") == 2
     assert sorted(path.name for path in (root / "report" / f"gradescope-{NAME}").iterdir()) == ["bo"]
     assert zipfile.ZipFile(root / "report" / f"feedback-folders-{NAME}.zip").namelist() == [f"bo/{NAME}.html"]
-    assert course(root, "export", "gradescope", "--so-far") == 0
+    assert course(root, "export", "gradescope", "--so-far") == 1 and "left out   ada" in capsys.readouterr().out
     course(root, "grade")
     assert course(root, "export", "gradescope") == 0 and rows(root)["ada"]["total"] == "3" and rows(root)["ada"]["needs_human"] == ""
 
@@ -70,6 +70,14 @@ def test_verify_judges_what_the_record_is_about_though_newer_work_lies_in_its_pl
     said = capsys.readouterr().out
     assert f"newer      {NEWER}" in said and "90.double  1 of 3" in said and "the same   every behaviour" in said
     assert main(["verify", "bo", "90", "--course-root", str(root)]) == 0 and NEWER not in capsys.readouterr().out
+
+
+def test_who_was_collected_and_never_judged_is_named_where_grades_go_out(root, notebook_of, tmp_path, capsys):
+    course(root, "collect", handed_in(tmp_path / "late", fay=notebook_of()))
+    capsys.readouterr()
+    assert course(root, "export", "gradescope") == 1 and course(root, "feedback", "folders") == 1
+    assert capsys.readouterr().out.count("left out   fay: it is in submitted/ and was not judged yet") == 2
+    assert main(["verify", "fay", "90", "--course-root", str(root)]) == 2 and "was not judged yet; `course grade" in capsys.readouterr().err
 
 
 def test_an_export_that_cannot_be_written_does_not_say_written_when_nobody_is_in_it(stand_in, new_root, tmp_path, capsys):
