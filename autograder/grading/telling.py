@@ -10,9 +10,9 @@ from autograder.grading.verdict import Verdict
 class Telling:
     """One line a submission: rewritten in place on a terminal, as wide as that is, and plain lines in a log.
 
-    The time left is an estimate: as many submissions as are left, each at the pace of this run so far. What comes before the first of an
-    assignment is judged, the start of workers and what is looked up, comes once and is left out. Of several assignments (`begin`) the
-    whole is told too, at the pace of all of this run: some take ten times as long as others, so it is about right at best.
+    The time left is an estimate: as many submissions as are left, each at the pace of this assignment in this run. What comes before the
+    first is judged, the start of workers and what is looked up, comes once and is left out. Of several assignments (`begin`) the whole is
+    told too, those that follow at the pace of all of this run: some take ten times as long as others, so it is right in its size at best.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
@@ -61,10 +61,11 @@ class Telling:
     def left(self, done: int, total: int) -> str:
         """How long the rest of this assignment takes, and of all; what there is no rest of is not said."""
         spent = self._last - self._since
-        said = [spoken((total - done) * spent / self._judged) + " left"] if done < total else []
+        left = (total - done) * spent / self._judged
+        said = [f"{spoken(left)} left"] if done < total else []
         if self._later:
             pace = (self._earlier + spent) / (self._earlier_judged + self._judged)
-            said.append(f"all in {spoken((total - done + self._later) * pace)}")
+            said.append(f"all in {spoken(left + self._later * pace)}")
         return ", ".join(said)
 
 

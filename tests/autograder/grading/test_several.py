@@ -80,7 +80,7 @@ def test_the_time_that_is_left_follows_from_the_pace_of_this_run_without_its_sta
     assert [spoken(seconds) for seconds in (0.2, 89, 91, 5_399, 9_000)] == ["about 1 s", "about 89 s", "about 2 min", "about 1 h 30 min", "about 2 h 30 min"]
 
 
-def test_of_several_assignments_the_whole_is_told_at_the_pace_of_all_that_was_judged(capsys):
+def test_of_several_assignments_the_whole_is_told_too_with_those_that_follow_at_the_pace_of_all(capsys):
     now = [100.0]
     telling = Telling(clock=lambda: now[0])
 
@@ -96,7 +96,9 @@ def test_of_several_assignments_the_whole_is_told_at_the_pace_of_all_that_was_ju
     now[0] += 7.0
     assert told(99, 100, 40.0) == "about 40 s left"
     telling.begin(("02-tokenization", 2, 3), later=3)
-    assert told(7, 10, 20.0) == "about 60 s left, all in about 2 min"      # (10 + 10 + 40 + 20) / 4 for each of 3 + 3
+    assert told(7, 10, 30.0) == "about 2 min left, all in about 3 min"     # 30 s for each of 3, and (10 + 10 + 40 + 30) / 4 for each of 3 more
+    telling.begin(("02-tokenization", 2, 3), later=1)
+    assert told(8, 10, 600.0) == "about 20 min left, all in about 22 min"  # never less than its own
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 130])
