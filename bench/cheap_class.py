@@ -42,7 +42,8 @@ MISTAKES = 6        # of an exercise, the first ones
 
 @dataclass(frozen=True)
 class HandIn:
-    """What one student handed in of one assignment, and the points that the checks must give for it."""
+    """What one student handed in of one assignment, and the points that the checks must give for it: these, or, with `or_less`, at most
+    these, where the mistake is in a helper and may cost what hangs on it."""
 
     student: str
     assignment: str
@@ -50,6 +51,11 @@ class HandIn:
     mistake: str = ""
     written: bool = False
     points: float = 0.0
+    or_less: bool = False
+
+    def deserves(self, points: float) -> bool:
+        """Whether these points are right."""
+        return points <= self.points if self.or_less else points == self.points
 
 
 def make_class(folder: Path, students: int, numbers: list[str], seed: int, secret: bytes) -> list[HandIn]:
@@ -87,7 +93,8 @@ def hand_in(student: str, assignment: Assignment, draw: random.Random, secret: b
     written = draw.random() < WRITTEN
     for grade_id in manual_ids(assignment) if written else ():
         notebook.write(grade_id, f"{ANSWER} ({student})")
-    return HandIn(student, assignment.name, exercise.id if points or mistake else "", mistake.name if mistake else "", written, points), notebook
+    return HandIn(student, assignment.name, exercise.id if kind < SOLVED + MISTAKEN else "", mistake.name if mistake else "", written, points,
+                  or_less=bool(mistake) and mistake.replaces != exercise.function), notebook
 
 
 def full_notebooks(folder: Path, numbers: list[str], secret: bytes) -> Iterator[Path]:

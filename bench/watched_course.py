@@ -2,9 +2,9 @@
 
 It gets a session of its own, and the interrupt goes to the whole of it, as from a terminal: to the command, its workers and their sandboxes.
 """
+import contextlib
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +20,7 @@ LINE = re.compile(r"(?:(?P<place>\d+)/(?P<places>\d+) (?P<assignment>\S+) +)?(?P
                   r" [\d.]+ s(?: +about (?P<left>[^,]*) left)?(?:,? +all in about (?P<whole>.*))?")
 LOOK_EVERY = 1.0
 GONE_WITHIN = 5.0
+GROUPS = (Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup"))
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 SHARE = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
@@ -40,7 +41,8 @@ class Told:
 
 @dataclass
 class Ran:
-    """What one run did. stop: seconds from the interrupt to the end, None without one. cpu: seconds of the command and all that it started.
+    """What one run did. stop: seconds from the interrupt to the end, None without one. cpu: processor seconds of the command and all that
+    it started, sandboxes too, where a control group may count them, else None.
 
     own_mib: the most that the command itself had resident; workers_mib: the most that all it had started had together, pages that several
     share counted once, and workers: how many processes those were. stayed: of its session, what was still there GONE_WITHIN seconds after its end.
@@ -49,7 +51,7 @@ class Ran:
     code: int = 0
     seconds: float = 0.0
     stop: float | None = None
-    cpu: float = 0.0
+    cpu: float | None = None
     own_mib: float = 0.0
     workers_mib: float = 0.0
     workers: int = 0
@@ -61,10 +63,12 @@ class Ran:
 
 def course(*arguments: object, stop_at: int | None = None, delay: float = 0.0) -> Ran:
     """Run `course`; stop_at: send SIGINT so many seconds (`delay`) after so many lines of progress."""
-    ran, used = Ran(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran, group = Ran(), _group()
     begun = time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "course.cli", *map(str, arguments)], cwd=ROOT, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)})
+    if group:
+        (group / "cgroup.procs").write_text(str(process.pid))       # before it has started anything
     reached = threading.Event()
 
     def read() -> None:
@@ -88,12 +92,14 @@ def course(*arguments: object, stop_at: int | None = None, delay: float = 0.0) -
     process.wait()
     ended = time.monotonic()
     reader.join(timeout=10)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = process.returncode       # of an interrupt that meets its last moments it dies; a shell calls that 130, too
     ran.code, ran.seconds, ran.stop = 128 - code if code < 0 else code, ended - begun, ended - stopped if stopped is not None else None
-    ran.cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
     while (there := _of_session(process.pid)) and time.monotonic() < ended + GONE_WITHIN:
         time.sleep(0.1)
+    if group:
+        ran.cpu = _used(group)
+        with contextlib.suppress(OSError):      # somebody is still in it
+            group.rmdir()
     ran.stayed = [" ".join(one.info["cmdline"] or [one.info["name"]])[:200] for one in there]
     return ran
 
@@ -104,6 +110,27 @@ def seconds_said(said: str | None) -> float | None:
         return None
     numbers = re.findall(r"(\d+) (s|min|h)", said)
     return float(sum(int(number) * {"s": 1, "min": 60, "h": 3600}[unit] for number, unit in numbers))
+
+
+def _group() -> Path | None:
+    """A fresh control group of the kernel's, which counts what its processes and all of theirs use; None where we may not have one."""
+    for base in GROUPS:
+        folder = base / f"w2s-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        with contextlib.suppress(OSError):
+            _used(folder)
+            return folder
+        folder.rmdir()
+    return None
+
+
+def _used(group: Path) -> float:
+    """Processor seconds; the older and the newer kind of group say it otherwise."""
+    old = group / "cpuacct.usage"
+    return int(old.read_text()) / 1e9 if old.exists() else int((group / "cpu.stat").read_text().split()[1]) / 1e6
 
 
 def _look(pid: int, ran: Ran) -> None:

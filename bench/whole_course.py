@@ -3,8 +3,8 @@
     python bench/whole_course.py [--students 300] [--assignments 01 02 ...] [--interrupts 3] [--small 6] [--full] [--folder DIR] [--no-record]
 
 Nearly all hand-ins are cheap (see cheap_class.py): what is measured is the grader with 300 students x 16 assignments, and not the
-checks, which take two to thirty seconds of a whole reference notebook. 4,800 of those would be about ten hours on two cores; `--full`
-grades one of each assignment, and the record says what the class would take at that pace. `--full` is not run again without being asked.
+checks, which take one to forty seconds of a whole reference notebook. 4,800 of those would be about five hours on two cores; `--full`
+grades one of each assignment, and the record says what the class would take at that pace. Without it the record keeps those figures.
 
 Interrupted at so many random places, and started again, it must have judged nothing twice, end with 130 and then 0 or 1, and leave for each
 hand-in the record and nbgrader's scores that it deserves. A class of the first few of the same students, with the same secret, graded
@@ -126,7 +126,7 @@ def judged_rightly(root: Path, handed_in: list[HandIn]) -> list[str]:
         rows = held.pop((one.student, one.assignment), None)
         if not verdict or verdict["human"] or verdict["fault"]:
             wrong.append(f"{key}: {verdict.get('human') or 'no verdict'}")
-        elif rows is None or (stored := sum(score or 0.0 for score in rows.values())) != one.points:
+        elif rows is None or not one.deserves(stored := sum(score or 0.0 for score in rows.values())):
             wrong.append(f"{key}, {one.exercise} {one.mistake}: {'no rows' if rows is None else f'{stored:g} points'} in the gradebook, not {one.points:g}")
         elif {name: score for name, score in rows.items() if name.endswith("-check")} != {
                 f"{result['exercise'].split('.', 1)[1]}-check": result["earned"] for result in verdict["results"]}:
@@ -158,17 +158,18 @@ def same_undisturbed(folder: Path, args: argparse.Namespace) -> list[str]:
 
 def costs(runs: list[Ran], count: int) -> dict:
     """Seconds, memory, and how even the pace is."""
-    seconds = sum(ran.seconds for ran in runs)
-    pace = []
+    seconds, pace = sum(ran.seconds for ran in runs), []
+    told_of = [(one.assignment, one.student) for ran in runs for one in ran.told]
+    cpu = None if any(ran.cpu is None for ran in runs) else sum(ran.cpu for ran in runs)
     for told in whole_stretches(runs):
         if len(told) >= 2 * STRETCH and told[0].done <= 2:
             pace.append(((told[STRETCH].at - told[0].at) / STRETCH, (told[-1].at - told[-1 - STRETCH].at) / STRETCH))
     starts, ends = between(runs)
-    return {"runs": [{"exit_code": ran.code, "seconds": round(ran.seconds), "judged": len(ran.told), "cpu_seconds": round(ran.cpu),
+    return {"runs": [{"exit_code": ran.code, "seconds": round(ran.seconds), "judged": len(ran.told), "cpu_seconds": ran.cpu and round(ran.cpu),
                       "load": round(statistics.mean(ran.load or [0]), 1), "seconds_from_interrupt_to_end": ran.stop and round(ran.stop, 2),
                       "peak_mib": round(ran.own_mib), "peak_mib_workers": round(ran.workers_mib), "processes_below": ran.workers} for ran in runs],
-            "judged_twice": sum(len(ran.told) for ran in runs) - count, "seconds": round(seconds), "hand_ins_a_minute": round(60 * count / seconds, 1),
-            "cpu_seconds_a_hand_in": round(sum(ran.cpu for ran in runs) / count, 3),
+            "judged_twice": len(told_of) - len(set(told_of)), "seconds": round(seconds), "hand_ins_a_minute": round(60 * count / seconds, 1),
+            "cpu_seconds_a_hand_in": cpu and round(cpu / count, 3),
             "seconds_a_hand_in_first_and_last_hundred": [[round(first, 3), round(last, 3)] for first, last in pace],
             "last_hundred_over_first": round(statistics.median(last / first for first, last in pace), 2) if pace else None,
             "seconds_before_an_assignments_first_verdict": starts, "seconds_after_its_last": ends}
@@ -242,7 +243,7 @@ def full(folder: Path, args: argparse.Namespace) -> dict:
     for number, path in zip(args.assignments, full_notebooks(folder / "full-in", args.assignments, SECRET)):
         ran, name = course("grade", folder / "full-in", "--assignment", number, "--course-root", root), assignment(number).name
         verdict = json.loads((root / "verdicts" / name / "full.json").read_text(encoding="utf-8"))
-        spent[number], clock[number] = round(ran.cpu, 1), verdict["seconds"]
+        spent[number], clock[number] = ran.cpu and round(ran.cpu, 1), verdict["seconds"]
         print(f"{path.name}: {clock[number]} s, {spent[number]} s of processor with the start", flush=True)
     whole = sum(clock.values())
     return {"judging_seconds": clock, "cpu_seconds_with_start": spent, "arithmetic": f"{whole:.0f} s for one of each; x {args.students} students "
