@@ -41,7 +41,7 @@ class Told:
 
 @dataclass
 class Ran:
-    """What one run did. stop: seconds from the interrupt to the end, None without one. cpu: processor seconds of the command and all that
+    """What one run did. stop: seconds from the interrupt to the end, None where none came before it. cpu: processor seconds of the command and all that
     it started, sandboxes too, where a control group may count them, else None.
 
     own_mib: the most that the command itself had resident; workers_mib: the most that all it had started had together, pages that several
@@ -86,8 +86,8 @@ def course(*arguments: object, stop_at: int | None = None, delay: float = 0.0) -
     stopped = None
     if reached.is_set():
         time.sleep(delay)       # the moment is what was asked for
-        stopped = time.monotonic()
         if process.poll() is None:
+            stopped = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
     process.wait()
     ended = time.monotonic()

@@ -56,7 +56,7 @@ def main() -> int:
         print(f"made: {len(handed_in)} hand-ins of {args.students} students to {len(args.assignments)} assignments", flush=True)
         found = {"students": args.students, "assignments": len(args.assignments), "hand_ins": len(handed_in), "jobs": JOBS, "seed": args.seed}
         runs, stops = graded(folder, handed_in, args)
-        wrong = interrupted_rightly(runs, stops) + judged_rightly(folder / "root", handed_in)
+        wrong = interrupted_rightly(runs, stops, len(handed_in)) + judged_rightly(folder / "root", handed_in)
         if args.small:
             wrong += same_undisturbed(folder, args)
         found |= {"wrong": wrong} | costs(runs, len(handed_in)) | estimates(runs) | sizes(folder / "root") | commands(folder / "root", args.assignments)
@@ -102,15 +102,14 @@ def records(root: Path) -> dict[str, bytes]:
     return {f"{path.parent.name}/{path.stem}": path.read_bytes() for path in root.glob("verdicts/*/*.json")}
 
 
-def interrupted_rightly(runs: list[Ran], stops: list[dict[str, bytes]]) -> list[str]:
-    """What is not as promised of stopping and going on, a sentence each; `again` counts what was judged twice."""
-    wrong = [f"run {number}: exit code {ran.code} after Ctrl-C, not 130" for number, ran in enumerate(runs[:-1], 1) if ran.code != 130]
-    wrong += [f"run {number}: there stayed {one}" for number, ran in enumerate(runs, 1) for one in ran.stayed]
+def interrupted_rightly(runs: list[Ran], stops: list[dict[str, bytes]], count: int) -> list[str]:
+    """What is not as promised of stopping and going on, a sentence each. An interrupt that meets the last tables may be too late."""
+    wrong = [f"run {number}: there stayed {one}" for number, ran in enumerate(runs, 1) for one in ran.stayed]
     wrong += [f"run {number} said: {line}" for number, ran in enumerate(runs, 1) for _, line in ran.lines if "Traceback" in line]
-    last = [line for _, line in runs[-1].lines]
-    promised = int(any(line.startswith(("people ", "not graded ", "stale ", "lost ")) for line in last))
-    if runs[-1].code != promised:
-        wrong.append(f"the last run: exit code {runs[-1].code}, not {promised}")
+    for number, ran in enumerate(runs, 1):
+        promised = int(any(line.startswith(("people ", "not graded ", "stale ", "lost ")) for _, line in ran.lines))
+        allowed = {130} if ran.stop is not None and len(stops[number - 1]) < count else {130, promised} if ran.stop is not None else {promised}
+        wrong += [f"run {number}: exit code {ran.code}, not {' or '.join(map(str, sorted(allowed)))}"] if ran.code not in allowed else []
     for number, there in enumerate(stops, 1):
         again = [one for ran in runs[number:] for one in ran.told if f"{one.assignment}/{one.student}" in there]
         wrong += [f"after interrupt {number}, {one.student} was judged again in {one.assignment}" for one in again]
