@@ -31,10 +31,10 @@ def ask(student, parts: tuple, cause: str, rtol: float = CLOSE["rtol"], atol: fl
     """Compare one answer; parts: q, k, v and the mask. atol: where the values are of size 1. size: what the largest weighted value has, if known."""
     (q, k), size = parts[:2], size or max(1.0, float(parts[2].abs().max()))
     given = "B = {}, H = {}, T = {}, D = {}, S = {}, {}".format(*q.shape, k.shape[2], "no mask" if parts[3] is None else "a mask")
-    asked = expect(student.attention(*parts), given=given)
-    asked.close(attended(*parts).to(q.dtype), rtol=rtol, atol=atol * size, cause=cause)
+    asked, right = expect(student.attention(*parts), given=given), attended(*parts)
+    asked.close(right.to(q.dtype), rtol=rtol, atol=atol * size, cause=cause)
     if q.dtype == torch.float64 and asked.value.dtype == torch.float64:
-        asked.close(attended(*parts), **DOUBLE, cause=DIGITS)
+        asked.close(right, **DOUBLE, cause=DIGITS)
 
 
 def ask_large(student, parts: tuple, cause: str) -> None:
