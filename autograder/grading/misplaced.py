@@ -13,7 +13,7 @@ REPLACED = "`{}` stands in the cell of this exercise as it was given, below anot
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
 BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
 # A definition with a body, on its line or below it, further in: the first line alone is quoted in notes. Comments count, see `beside`.
-BEGINS = re.compile(r"^([ \t#>]*)(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)(?=[^\n]*\)[^\n]*:[ \t]*[^\s#]|[^\n]*\n\1[ \t]+\S)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+BEGINS = re.compile(r"^([ \t#>]*)(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)(?=[^\n]{0,300}\)[^\n)]{0,300}:[ \t]*[^\s#]|[^\n]*\n\1[ \t]+\S)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 

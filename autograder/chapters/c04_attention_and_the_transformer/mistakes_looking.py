@@ -33,25 +33,25 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: scores, fill=0.0)
 
 
-@mistake(LOOK, "divided-by-the-sum", caught_by="axis", loses=7.5,
+@mistake(LOOK, "divided-by-the-sum", caught_by="axis", loses=8.5,
          misconception="You divide the scores by their sum. A softmax takes e to each of them first.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: scores / scores.sum(-1, keepdim=True), fill=0.0)
 
 
-@mistake(LOOK, "best-key-only", caught_by="axis", loses=7.5,
+@mistake(LOOK, "best-key-only", caught_by="axis", loses=8.5,
          misconception="You take the value of the best key alone. Every key that is seen has its weight.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0))
 
 
-@mistake(LOOK, "mean-of-the-values", caught_by="axis", loses=5.5,
+@mistake(LOOK, "mean-of-the-values", caught_by="axis", loses=8.5,
          misconception="You take the mean of the values and never look at the scores.")
 def _(q, k, v, mask):
     return _attend(0 * q, k, v, mask)
 
 
-@mistake(LOOK, "cosines", caught_by="axis", loses=5.5,
+@mistake(LOOK, "cosines", caught_by="axis", loses=8.5,
          misconception="You divide queries and keys by their lengths. A score is the plain product, divided by the root of D.")
 def _(q, k, v, mask):
     return _attend(q / q.norm(dim=-1, keepdim=True).clamp(min=1e-12), k / k.norm(dim=-1, keepdim=True).clamp(min=1e-12), v, mask)
@@ -76,7 +76,7 @@ def _(q, k, v, mask):
     return (k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v
 
 
-@mistake(LOOK, "values-turned-round", caught_by="axis", loses=7.5,
+@mistake(LOOK, "values-turned-round", caught_by="axis", loses=8.5,
          misconception="You give the weight of the first key to the last value. A key and its value have the same number.")
 def _(q, k, v, mask):
     return _attend(q, k, v.flip(2), mask)
@@ -89,49 +89,49 @@ def _(q, k, v, mask):
     return _attend(q, k[:, :, number], v[:, :, number], None if mask is None else mask[..., number])
 
 
-@mistake(LOOK, "keys-of-the-first-text", caught_by="axis", loses=4.5,
+@mistake(LOOK, "keys-of-the-first-text", caught_by="axis", loses=7.5,
          misconception="You compare all queries with the keys of the first text. Each text has its own.")
 def _(q, k, v, mask):
     return _attend(q, k[:1], v, mask)
 
 
-@mistake(LOOK, "keys-of-the-first-head", caught_by="axis", loses=4.5,
+@mistake(LOOK, "keys-of-the-first-head", caught_by="axis", loses=7.5,
          misconception="You compare the queries of all heads with the keys of the first head. Each head has its own.")
 def _(q, k, v, mask):
     return _attend(q, k[:, :1], v, mask)
 
 
-@mistake(LOOK, "no-scale", caught_by="scale", loses=1.5,
+@mistake(LOOK, "no-scale", caught_by="scale", loses=6.5,
          misconception="You do not divide the scores by the root of D.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0)
 
 
-@mistake(LOOK, "divided-by-width", caught_by="scale", loses=1.5,
+@mistake(LOOK, "divided-by-width", caught_by="scale", loses=6.5,
          misconception="You divide the scores by D. It is the square root of D.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1 / q.shape[-1])
 
 
-@mistake(LOOK, "times-the-root", caught_by="scale", loses=1.5,
+@mistake(LOOK, "times-the-root", caught_by="scale", loses=6.5,
          misconception="You multiply the scores by the root of D. They are divided by it.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-1] ** 0.5)
 
 
-@mistake(LOOK, "root-of-all-heads", caught_by="axis", loses=4.5,
+@mistake(LOOK, "root-of-all-heads", caught_by="axis", loses=8.5,
          misconception="You divide by the root of H times D, the width of all heads together. It is the root of D, the width of one.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[-1]) ** -0.5)
 
 
-@mistake(LOOK, "root-of-the-keys", caught_by="axis", loses=4.5,
+@mistake(LOOK, "root-of-the-keys", caught_by="axis", loses=8.5,
          misconception="You divide by the root of S, the number of keys. It is the root of D, the width of a head.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: k.shape[-2] ** -0.5)
 
 
-@mistake(LOOK, "root-of-the-queries", caught_by="axis", loses=4.5,
+@mistake(LOOK, "root-of-the-queries", caught_by="axis", loses=8.5,
          misconception="You divide by the root of T, the number of queries. It is the root of D, the width of a head.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-2] ** -0.5)
@@ -143,20 +143,20 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0) / math.sqrt(q.shape[-1])
 
 
-@mistake(LOOK, "scale-of-64", caught_by="axis", loses=4.5,
+@mistake(LOOK, "scale-of-64", caught_by="axis", loses=8.5,
          misconception="You divide by 8 in every case. That is the root of D for D = 64 only.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1 / 8)
 
 
-@mistake(LOOK, "masked-after-the-softmax", caught_by="mask", loses=2,
+@mistake(LOOK, "masked-after-the-softmax", caught_by="mask", loses=5,
          misconception="You set the weights of hidden keys to 0 after the softmax: the others do not add up to 1.")
 def _(q, k, v, mask):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
     return (weights if mask is None else weights * mask) @ v
 
 
-@mistake(LOOK, "filled-with-0", caught_by="mask", loses=2,
+@mistake(LOOK, "filled-with-0", caught_by="mask", loses=5,
          misconception="You give hidden keys the score 0, or one next to it. e to the 0 is 1: that hides nothing.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=0.0)
@@ -174,7 +174,7 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-1e4)
 
 
-@mistake(LOOK, "minus-10000-added", caught_by="empty", loses=2,
+@mistake(LOOK, "minus-10000-added", caught_by="empty", loses=3,
          misconception="You add -10,000 to the scores of hidden keys. A query that sees nothing then gets a mean of what it may not see, and a hidden score of "
                        "10,000 is back at 0.")
 def _(q, k, v, mask):
@@ -182,25 +182,25 @@ def _(q, k, v, mask):
     return (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) + hidden).softmax(-1) @ v
 
 
-@mistake(LOOK, "true-means-hidden", caught_by="mask", loses=3,
+@mistake(LOOK, "true-means-hidden", caught_by="mask", loses=5,
          misconception="You read the mask the other way round. True means that the query may see the key.")
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else ~mask)
 
 
-@mistake(LOOK, "mask-of-the-first-text", caught_by="mask", loses=2,
+@mistake(LOOK, "mask-of-the-first-text", caught_by="mask", loses=4,
          misconception="You use the mask of the first text for all of them. Each text has its own.")
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else mask[:1])
 
 
-@mistake(LOOK, "mask-of-the-first-query", caught_by="mask", loses=3,
+@mistake(LOOK, "mask-of-the-first-query", caught_by="mask", loses=5,
          misconception="You use the first row of a mask for all queries. Each query has a row of its own.")
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else mask[:, :, :1])
 
 
-@mistake(LOOK, "mask-never-used", caught_by="mask", loses=3,
+@mistake(LOOK, "mask-never-used", caught_by="mask", loses=5,
          misconception="You never look at the mask.")
 def _(q, k, v, mask):
     return _attend(q, k, v, None)
@@ -213,20 +213,20 @@ def _(q, k, v, mask):
     return _attend(q, k, v, (scores != 0) if mask is None else mask & (scores != 0))
 
 
-@mistake(LOOK, "empty-rows-nan", caught_by="empty", loses=1,
+@mistake(LOOK, "empty-rows-nan", caught_by="empty", loses=2,
          misconception="Where a query sees nothing, all its scores are minus infinity: the softmax is 0 divided by 0, NaN. Give it zeros.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, empty=False)
 
 
-@mistake(LOOK, "empty-rows-mean", caught_by="empty", loses=1,
+@mistake(LOOK, "empty-rows-mean", caught_by="empty", loses=2,
          misconception="Where a query sees nothing, all its scores are the same large negative number: the softmax gives every hidden key the same weight. Give "
                        "it zeros.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-1e9, empty=False)
 
 
-@mistake(LOOK, "one-empty-row-empties-the-text", caught_by="empty", loses=1,
+@mistake(LOOK, "one-empty-row-empties-the-text", caught_by="empty", loses=2,
          misconception="You set a whole text to zeros where one of its queries sees nothing. The other queries keep their answers.")
 def _(q, k, v, mask):
     out = _attend(q, k, v, mask)

@@ -258,5 +258,6 @@ def test_an_emptied_cell_is_no_answer_and_is_not_called_untouched():
 
 
 def test_looking_for_text_in_hostile_code_takes_time_in_proportion_to_it():
-    hostile = [added("(" * 5_000), added("-" * 50_000 + "1"), added("x = " + "[" * 90 + "]" * 90), added("\x00"), added("'" * 59_999)]
+    hostile = [added("(" * 5_000), added("-" * 50_000 + "1"), added("x = " + "[" * 90 + "]" * 90), added("\x00"), added("'" * 59_999), added("def f(" + ")" * 50_000), added("def f\n" * 9_000),
+               added("# def f(x" + "):" * 20_000), SubmittedCell("markdown", None, "```\n" * 10_000)]
     assert transplant(PRISTINE, [*as_submitted(), *hostile]).untouched == ["f", "g", "essay"]
