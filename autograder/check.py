@@ -15,6 +15,8 @@ from autograder.checks.exercise import CHAPTERS
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import EXERCISES, Exercise, ExerciseResult, LocalStudent, load_checks, run_exercise
 from autograder.checks.rubric import as_html, as_text
+from autograder.checks.withholding import in_exercise
+from autograder.imports import stand_ins
 
 # Where `word2serve_me` grows (see `course save`); last, so that it hides nothing.
 MYWORK = Path(__file__).resolve().parents[1] / "mywork"
@@ -42,7 +44,8 @@ def check(target: Callable | str) -> float:
                 print(broken)
                 return Points(0.0)
         own = {} if isinstance(target, str) else {**getattr(target, "__globals__", {}), **namespace, name: target}
-        result = run_exercise(exercise, Limited(LocalStudent(own or namespace)))
+        with stand_ins(in_exercise(exercise), namespace.get("__name__", "")):
+            result = run_exercise(exercise, Limited(LocalStudent(own or namespace)))
     except LookupError as error:
         print(error.args[0])
         return Points(0.0)

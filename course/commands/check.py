@@ -74,7 +74,9 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     from autograder.checks.limited import Limited
     from autograder.checks.protocol import LocalStudent, run_exercise
     from autograder.checks.rubric import as_text
+    from autograder.checks.withholding import in_chapter
     from autograder.errors import CourseError
+    from autograder.imports import stand_ins
     from course.commands.use import borrowed_line
 
     checked = [exercise for exercise in exercises if exercise.stages]
@@ -84,7 +86,8 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
         print(f"course check: {student_path(impl, one.number)} runs in this process, without a sandbox: check only "
               "your own code this way (`course grade` is for other people's)", file=sys.stderr)
     results = []
-    with contextlib.redirect_stdout(sys.stderr):       # what the checked code prints is not our output
+    withheld = stand_ins(in_chapter(one.exercises.values()), "notebook") if own else contextlib.nullcontext()
+    with contextlib.redirect_stdout(sys.stderr), withheld:       # what the checked code prints is not our output
         for exercise in checked:
             namespace = namespace_of(impl, exercise)
             if namespace is not None:

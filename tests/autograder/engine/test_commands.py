@@ -7,7 +7,9 @@ import pytest
 
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.authoring.notebooks import source_notebook, write_notebook
+from autograder.grading.assignment import load_assignment
 from course.cli import main
+from course.sample_class.sources import reference_sources
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,23 @@ def test_a_function_whose_cell_is_no_python_is_not_there_as_in_grading(tmp_path,
     shown = capsys.readouterr()
     assert "There is no function named `ppmi`: its cell did not run, or it failed." in shown.out and "withheld" not in shown.out
     assert "SyntaxError: '(' was never closed" in shown.err
+
+
+@pytest.mark.parametrize(("inside", "earned"), [("import transformers", 6), ("from transformers import AutoTokenizer as one", 6), ("import tokenizers.models as models", 6),
+                                               ("import transformers\n    transformers.AutoTokenizer()", 0), ("import tokenizers\n    tokenizers.Tokenizer", 6)])
+def test_to_import_what_is_withheld_is_no_fault_at_home_and_to_use_it_is(tmp_path, capsys, inside, earned):
+    source = reference_sources(load_assignment("02"))["best_cut"]
+    head, body = source.split("\n", 1)
+    assert head.startswith("def best_cut(") and head.endswith(":")
+    for place, text in (("above", f"{inside.split(chr(10))[0]}\n{source}"), ("within", f"{head}\n    {inside}\n{body}")):
+        path = tmp_path / f"{place}.py"
+        path.write_text(f"import math\n{text}")
+        main(["check", "02.best_cut", str(path), "--json"])
+        found = json.loads(capsys.readouterr().out)["exercises"][0]
+        assert found["earned"] == (earned if place == "within" else 6), (place, found)
+        assert earned or place == "above" or "which is withheld here" in json.dumps(found)
+    import tokenizers  # ours, in the same process, is the package
+    assert tokenizers.Tokenizer.from_file
 
 
 def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
