@@ -55,7 +55,9 @@ def beside(cells: Iterable[tuple[int, str, str, bool]], sources: Iterable[str], 
     order; what comes last there is judged. Comments, strings and texts count: there an answer may have been put away.
     """
     given = {one for functions in stubs.values() for one in functions.items()}
-    judged = {name: (name, code) not in given for source in sources for name, code in _definitions(source, blocks=False)}     # whether a block runs is not known
+    sources = list(sources)
+    judged = {name: True for source in sources if not definitions(source) for name in _begun(source)}       # no Python: it failed, and that is judged
+    judged |= {name: (name, code) not in given for source in sources for name, code in _definitions(source)}
     written: dict[str, list[int]] = {}
     for place, text, before, exercises in cells:
         kept = Counter(name for name, code in _definitions(text) if (name, code) in given) if exercises else Counter(_begun(before))
@@ -83,25 +85,26 @@ def definitions(source: str) -> dict[str, str]:
     return dict(_definitions(source))
 
 
-def _definitions(source: str, blocks: bool = True) -> list[tuple[str, str]]:
+def _definitions(source: str) -> list[tuple[str, str]]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return [(name, ast.dump(node)) for name, node in _named(ast.parse(source).body, blocks)]
+            return [(name, ast.dump(node)) for name, node in _named(ast.parse(source).body)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
 
-def _named(statements: list[ast.stmt], blocks: bool) -> Iterator[tuple[str, ast.stmt]]:
-    """Names with the statements that give them, in order; within blocks too, and not within functions and classes."""
+def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+    """Names with the statements that give them, in order; within blocks too, but for those that never run, and not within functions and classes."""
     for node in statements:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name, node
             continue
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.Lambda, ast.Name, ast.Attribute)):     # not a number, or a list
             yield from ((target.id, node) for target in getattr(node, "targets", [getattr(node, "target", None)]) if isinstance(target, ast.Name))
-        for block in ("body", "orelse", "finalbody", "handlers") if blocks else ():
+        never = isinstance(node, ast.If) and isinstance(node.test, ast.Constant) and not node.test.value
+        for block in ("orelse",) if never else ("body", "orelse", "finalbody", "handlers"):
             for inner in getattr(node, block, []):
-                yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner], blocks)
+                yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
 
 
 def unfenced(text: str) -> str:

@@ -34,6 +34,7 @@ class Reading:
     untouched: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
+    rebound: dict[str, str] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
     handed_out: dict[str, str] = field(default_factory=dict)
 
@@ -72,7 +73,7 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str], 
         return found | {"problem": str(error)}
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
-                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting, "beside": work.beside,
+                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting, "beside": work.beside, "rebound": work.rebound,
                     "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
 
 

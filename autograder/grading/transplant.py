@@ -30,6 +30,7 @@ from autograder.grading.misplaced import (
     unfenced,
     unseen,
 )
+from autograder.grading.rebound import REBOUND, rebound
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -66,7 +67,7 @@ class Transplant:
     added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
     untouched: solution cells that are there and are as they were given, by grade id.
     waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
-    that may stand elsewhere, with the reason; a human must look. beside: the same for exercises that a human looks at if they earn nothing.
+    that may stand elsewhere, with the reason; a human must look. beside, rebound: the same for exercises that a human looks at if they earn nothing, or lose points.
     """
 
     notebook: NotebookNode
@@ -77,6 +78,7 @@ class Transplant:
     untouched: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
+    rebound: dict[str, str] = field(default_factory=dict)
 
 
 def marks(cell: NotebookNode) -> dict:
@@ -160,6 +162,9 @@ def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], u
     result.waiting |= {grade_id: UNSEEN.format(name, _numbers(places)) for grade_id, (name, places) in unseen(silent, running, missing).items()}
     every = [(place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs) for place, cell in enumerate(submitted, start=1) if cell.source.strip() not in as_given]
     result.beside = {grade_id: BESIDE.format(name, _numbers(places)) for grade_id, (name, places) in beside(every, sources, stubs).items()}
+    functions = {grade_id: set(names) for grade_id, names in stubs.items()}
+    result.rebound = {grade_id: REBOUND.format(name) for grade_id, name in rebound(
+        [(piece.grade_id, piece.source) for piece in result.pieces], set(result.own), functions).items()}
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:

@@ -135,8 +135,9 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
         # A cell that could not be taken, or is as it was given, may be a written answer's, which no check has a result of.
         verdict.human += [{"exercise": id, "reason": work.waiting[short]} for id in assignment.exercises
                           if (short := id.split(".", 1)[1]) in work.waiting and not verdict.waits(id)]
-        verdict.human += [{"exercise": result["exercise"], "reason": work.beside[short]} for result in verdict.results
-                          if (short := result["exercise"].split(".", 1)[1]) in work.beside and not result["earned"] and not verdict.waits(result["exercise"])]
+        for found, most in ((work.beside, lambda result: 0.0), (work.rebound, lambda result: result["points"] - 1e-9)):
+            verdict.human += [{"exercise": result["exercise"], "reason": found[short]} for result in verdict.results
+                              if (short := result["exercise"].split(".", 1)[1]) in found and result["earned"] <= most(result) and not verdict.waits(result["exercise"])]
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 

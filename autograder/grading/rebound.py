@@ -1,0 +1,56 @@
+"""Names that an exercise's cell uses and a cell below it gives another value: judged is what stands when all cells have run.
+
+In the notebook the check under the cell ran before that, and may have shown full points; `sum = 0` in a scratch cell, or a second helper
+of the same name, is enough. So where such an exercise loses points, a person looks.
+"""
+import builtins
+import symtable
+import warnings
+from collections.abc import Iterator, Sequence
+
+from autograder.grading.misplaced import definitions
+
+REBOUND = "This exercise lost points, and `{}`, which its cell uses, is given another value in a cell below: what was judged may not be what the check there saw."
+
+
+def rebound(pieces: Sequence[tuple[str | None, str]], own: set[str], functions: dict[str, set[str]]) -> dict[str, str]:
+    """By exercise, a name that its cell uses, or its function's, to which a later cell gives another value. pieces: grade id and source in running order;
+    own: the exercises whose cell the student wrote; functions: by exercise those that it asks for."""
+    found, names = {}, [_bound(source) for _, source in pieces]
+    for exercise in own & functions.keys():
+        last = max((place for place, (grade_id, _) in enumerate(pieces) if grade_id == exercise), default=None)
+        if last is None:
+            continue
+        code = {one for grade_id, source in pieces if grade_id == exercise for one in definitions(source).items()}
+        used = {name for grade_id, source in pieces if grade_id == exercise for name in _used(source)} | functions[exercise]
+        before = {name for some, _ in names[:last + 1] for name in some} | vars(builtins).keys()
+        for place in range(last + 1, len(pieces)):
+            assigned, imported = names[place]
+            same = {name for name, other in definitions(pieces[place][1]).items() if (name, other) in code}
+            hits = sorted((used & before & assigned | functions[exercise] & imported) - same)
+            if hits:
+                found.setdefault(exercise, hits[0])
+    return found
+
+
+def _used(source: str) -> Iterator[str]:
+    """The global names that the functions of a cell look up when they are called."""
+    tables = [*getattr(_table(source), "get_children", list)()]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        yield from (one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced())
+
+
+def _bound(source: str) -> tuple[set[str], set[str]]:
+    """The names to which a cell gives a value when it runs, and those that it imports."""
+    symbols = [*getattr(_table(source), "get_symbols", list)()]
+    return {one.get_name() for one in symbols if one.is_assigned()}, {one.get_name() for one in symbols if one.is_imported()}
+
+
+def _table(source: str) -> symtable.SymbolTable | None:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return symtable.symtable(source, "cell", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
