@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-REPLACED = "`{}` stands in the cell of this exercise as it was given, below another one of this name, which it replaces: the answer may be there."
+REPLACED = "`{}` as it was given stands below another one of this name, which it replaces: the answer may be there."
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
 BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
 # A definition with a body, on its line or below it, further in: the first line alone is quoted in notes. Comments count, see `beside`.

@@ -7,8 +7,8 @@ renaming, repeating, deleting or editing them changes nothing.
 A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
 all its parts in order, as "run all" would run them, and it is said which counted; untouched copies of the stub are skipped,
 and so are copies that were turned into text. When it does not occur at all, or was emptied, its stub runs before the student's own
-cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py for functions and
-unclaimed.py for written answers.
+cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py and rebound.py for
+functions, unclaimed.py for written answers.
 """
 import copy
 from collections.abc import Iterable, Sequence
