@@ -8,6 +8,8 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import sha256
 
 REPLACED = "`{}` as it was given stands below another one of this name, which it replaces: the answer may be there."
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
@@ -81,16 +83,17 @@ def _begun(text: str) -> list[str]:
 
 
 def definitions(source: str) -> dict[str, str]:
-    """The functions and classes that a code cell makes, or gives a name, when it runs, with the code that does it."""
+    """The functions and classes that a code cell makes, or gives a name, when it runs, with a hash of the code that does it."""
     return dict(_definitions(source))
 
 
-def _definitions(source: str) -> list[tuple[str, str]]:
+@lru_cache(maxsize=256)     # a cell is asked about several times, and the cells as given for each submission; what is kept of one is small
+def _definitions(source: str) -> tuple[tuple[str, str], ...]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return [(name, ast.dump(node)) for name, node in _named(ast.parse(source).body)]
+            return tuple((name, sha256(ast.dump(node).encode(errors="replace")).hexdigest()) for name, node in _named(ast.parse(source).body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return ()
 
 
 def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:

@@ -10,6 +10,7 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from autograder.grading.magics import without_magics
 
@@ -39,12 +40,13 @@ def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
     return sorted({cell.place for cell in cells if cell.unread or cell.source.strip() not in ours and _letters(cell, said) >= TRIVIAL})
 
 
-def _strings(source: str) -> list[str]:
+@lru_cache(maxsize=256)     # the same for each submission
+def _strings(source: str) -> tuple[str, ...]:
     """What a cell of ours says to people, if it is code."""
     try:
-        return [text for text, _ in _told(ast.parse(without_magics(source)[0]))]
+        return tuple(text for text, _ in _told(ast.parse(without_magics(source)[0])))
     except SyntaxError:
-        return []
+        return ()
 
 
 def _letters(cell: Unclaimed, given: set[str]) -> int:
