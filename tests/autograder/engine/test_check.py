@@ -12,6 +12,8 @@ from autograder.checks import limited
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import LocalStudent, exercise, run_exercise
 from autograder.checks.rubric import with_code
+from autograder.grading.assignment import load_assignment
+from course.sample_class.sources import reference_sources
 
 
 def stubbed(counts):
@@ -190,3 +192,12 @@ def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(borrowed, "PACKAGE", tmp_path)
     exec("def shares(counts):\n    return counts / counts.sum()\ncheck(shares)", {"check": check})
     assert capsys.readouterr().out.endswith("Borrowed from the reference: chapter 03.\n")
+
+
+@pytest.mark.parametrize(("line", "earned"), [("import transformers", 6), ("from transformers import AutoTokenizer", 6), ("import transformers; transformers.AutoTokenizer()", 0)])
+def test_a_withheld_package_that_is_only_imported_costs_nothing_in_a_notebook(line, earned, capsys):
+    head, body = reference_sources(load_assignment("02"))["best_cut"].split("\n", 1)
+    cells = f"import math\nfrom autograder.check import check\n{head}\n    {line}\n{body}\npoints = check(best_cut)"
+    notebook = {"__name__": "__main__"}
+    exec(cells, notebook)
+    assert notebook["points"] == earned, capsys.readouterr().out
