@@ -82,10 +82,31 @@ def test_the_wrong_line_is_named(student):
 
 def scored(x, weights: dict) -> torch.Tensor:
     """The right scores, in float64."""
-    x, w = x.double(), {name: tensor.double() for name, tensor in weights.items()}
-    dense = x @ w["dense.weight"].T + w["dense.bias"]
-    h = normed(dense * (1 + torch.erf(dense / 2**0.5)) / 2, w["norm.weight"], w["norm.bias"])
+    w = {name: tensor.double() for name, tensor in weights.items()}
+    h = normed(activated(x, weights), w["norm.weight"], w["norm.bias"])
     return (h @ w["words"].T + w["bias"]).float()
+
+
+def activated(x, weights: dict) -> torch.Tensor:
+    """What is normed, in float64."""
+    dense = x.double() @ weights["dense.weight"].double().T + weights["dense.bias"].double()
+    return dense * (1 + torch.erf(dense / 2**0.5)) / 2
+
+
+def steady(x, *several: dict) -> torch.Tensor:
+    """x, with other rows in the place of the few that nobody could answer to four digits in float32, whichever of these weights come with it: there the
+    norm divides by a spread that is tiny beside the numbers that were added, and stretches what rounding left."""
+    if x.shape[-1] == 1:
+        return x
+    for turn in range(8):
+        stretched = torch.zeros(len(x), dtype=torch.bool)
+        for weights in several:
+            sums = x.double().abs() @ weights["dense.weight"].double().abs().T + weights["dense.bias"].double().abs()
+            stretched |= sums.amax(-1) > 20 * activated(x, weights).std(-1, correction=0)
+        if not stretched.any():
+            break
+        x = torch.where(stretched[:, None], 1.5 * torch.linspace(-1, 1, x.shape[-1]).roll(turn) * (-1) ** turn, x)
+    return x
 
 
 def drawn(rng, rows: int, width: int, entries: int) -> tuple:
@@ -97,6 +118,7 @@ def drawn(rng, rows: int, width: int, entries: int) -> tuple:
 
 def ask_head(student, x, weights: dict, cause: str) -> None:
     """Compare the scores."""
+    x = steady(x, weights)
     given = "N = {}, C = {}, ".format(*x.shape) + f"V = {len(weights['words'])}"
     expect(student.masked_head(x, weights), given=given).close(scored(x, weights), rtol=1e-4, atol=2e-5, cause=cause)
 
@@ -117,7 +139,8 @@ def test_scores_are_products_with_the_word_rows_plus_a_bias_each(student, rng):
     rule = "The score of a token is the product of h with the token's row in `words`, plus its own bias."
     for rows, width, entries in ((1, 7, 3), (1, 8, 2), (9, 9, 9), (4, 7, 9), (2, 8, whole(rng, 10, 20)), (2, 7, 130)):
         ask_head(student, *drawn(rng, rows, width, entries), rule)
-    for case in one_changed(drawn(rng, 2, 8, 5), drawn(rng, 2, 8, 5)):
+    (x, ours), (other, theirs) = drawn(rng, 2, 8, 5), drawn(rng, 2, 8, 5)
+    for case in one_changed((steady(x, ours, theirs), ours), (steady(other, ours), theirs)):       # the same numbers are asked with both weights
         ask_head(student, *case, rule)
     for case in look_alikes((normal(rng, 3, 4), drawn(rng, 1, 4, 5)[1])):
         ask_head(student, *case, rule)
