@@ -104,14 +104,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     guard, secret = Guard(course_root), course_secret(course_root)
     everyone = everybody(course_root, loaded)
     before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
-    submissions = _handed_in(where, regrade, loaded, course_root, before, guard)
-    given = {one.student for one in submissions}
-    older = [*(_outdated(before, loaded, secret) if regrade else ()), *(one for one in broken.values() if where is None or not is_gone(course_root, one))]
-    submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, loaded))]
-    for one in submissions:
-        earlier = before.get(one.student)
-        guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, loaded, one, from_copy(      # noqa: B023
-            course_root, earlier, loaded) if earlier and earlier.source != one.identity() else None))      # noqa: B023
+    submissions, given = _to_judge(where, regrade, loaded, course_root, before, broken, guard)
 
     def judge(several: list[Submission], where: Path, settle: Callable[[int, int, Verdict], None] | None = None) -> Batch:
         return grade_all(several, loaded, where, jobs, regrade, backend, settle, guard, crew)
@@ -141,6 +134,21 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
                    {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed)
+
+
+def _to_judge(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], broken: dict[str, Verdict],
+              guard: Guard) -> tuple[list[Submission], set[str]]:
+    """Every submission to judge, and the students whose work was handed in now; the others are copies of earlier runs. Who has several hand-ins has them kept."""
+    submissions = _handed_in(where, regrade, assignment, course_root, before, guard)
+    given = {one.student for one in submissions}
+    outdated = _outdated(before, assignment, course_secret(course_root)) if regrade else []
+    older = [*outdated, *(one for one in broken.values() if where is None or not is_gone(course_root, one))]
+    submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, assignment))]
+    for one in submissions:
+        earlier = before.get(one.student)
+        guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, assignment, one, from_copy(      # noqa: B023
+            course_root, earlier, assignment) if earlier and earlier.source != one.identity() else None))      # noqa: B023
+    return submissions, given
 
 
 def _outdated(verdicts: dict[str, Verdict], assignment: Assignment, secret: bytes) -> list[Verdict]:
