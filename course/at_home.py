@@ -14,6 +14,7 @@ from autograder.checks.exchange import Request, Returned
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import LocalStudent
 from autograder.sandbox.cells import Cell, CellError
+from course.own_notebook import as_main, run_cells
 
 NAME = "none"
 TOGETHER = 300.0        # seconds for cells and checks together: those of the grader, the cells' time included
@@ -27,15 +28,13 @@ class Own(Limited):
     peak = 0
 
     def __init__(self, cells: Sequence[Cell]):
-        from autograder.authoring.implementations import run_cells
-
-        namespace, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
-        super().__init__(LocalStudent(namespace))
+        self._module, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
+        super().__init__(LocalStudent(vars(self._module)))
         self.cell_errors = [CellError(place, None, "error", text) for place, text in enumerate(failures)]
 
     def perform(self, request: Request) -> Returned:
         """One request; what the notebook prints is not our output."""
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), as_main(self._module):
             return super().perform(request)
 
 

@@ -8,15 +8,17 @@ The file itself is read and, only where somebody asks for a copy, written beside
 import json
 import secrets
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import IntakeError, parse, raw_cells, read_regular_file, source_of
+from autograder.grading.intake import IntakeError, cells_of, parse, raw_cells, read_regular_file, source_of
+from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, sandboxes
 from course.at_home import AtHome
+from course.own_notebook import given_to
 
 YOU = "you"
 
@@ -62,9 +64,15 @@ def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
 
     Raises CourseError for what is no notebook.
     """
-    cells = _cells(_read(path))
+    notebook = _read(path)
+    cells, mine = _cells(notebook), Assignment(assignment.name)
+    try:
+        mine.pristine, faults = given_to(path, assignment, cells_of(notebook))
+    except IntakeError as error:
+        raise CourseError(f"{path} is not a notebook that can be read ({error})") from error
+    seeds = replace(Seeds.drawn(mine, YOU, secrets.token_bytes(32)), faults=faults)
     with sandboxes(assignment, backend) if backend else AtHome() as pool:
-        verdict = grade_submission(Submission(YOU, path.resolve()), assignment, secrets.token_bytes(32), pool)
+        verdict = grade_submission(Submission(YOU, path.resolve()), mine, seeds, pool)
     return HandIn(path, verdict, run_order(cells), [
         f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(cells).items()])
 

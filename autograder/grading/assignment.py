@@ -41,9 +41,13 @@ class Assignment:
 
     def pristine_with(self, faults: dict[str, str]):
         """The same by the names of the faults, by exercise, for whoever judges without the secret."""
+        return self.with_faults(self.pristine, faults)
+
+    def with_faults(self, notebook, faults: dict[str, str]):
+        """A notebook that has the public faults, with those by their names in their place. The argument is not changed."""
         if not faults:
-            return self.pristine
-        notebook = copy.deepcopy(self.pristine)
+            return notebook
+        notebook = copy.deepcopy(notebook)
         for id, name in faults.items():
             kind = self.exercises[id].faults
             public, drawn = (kind.cell(id, fault) for fault in (kind.draw(id), kind.by_name[name]))

@@ -15,7 +15,12 @@ REPLACED = "`{}` as it was given stands below another one of this name, which it
 UNSEEN = "The cell of this exercise is as it was given, and a cell that does not run in grading defines `{}` too (cell number in the file: {}): the answer may be there."
 BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
 # A definition with a body, on its line or below it, further in: the first line alone is quoted in notes. Comments count, see `beside`.
-BEGINS = re.compile(r"^([ \t#>]*)(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)(?=[^\n]{0,300}\)[^\n)]{0,300}:[ \t]*[^\s#]|[^\n]*\n\1[ \t]+\S)|^[ \t#>]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+BEGINS = re.compile(r"^([ \t]*)(?:[^\n]{0,80}?[:`*>][ \t]*)??(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)"
+                    r"(?=[^\n]{0,300}\)[^\n)]{0,300}:[ \t]*(?:return|yield|raise|pass|\w+[ \t]*[=(])|[^\n]*\n\1[ \t]+\S)|^[ \t]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+# What a list, a quotation, a listing, a prompt or a diff puts before a line of code. As wide it stays: how far a line is in says what is a body.
+DECORATION = re.compile(r"^(?:[ \t]*(?:>>>|\.\.\.|[-+*>|#`]+|In \[\d*\]:|\d{1,4}[.):|]?(?=[ \t])))+", re.MULTILINE)
+TAGS = re.compile(r"^(?:[ \t]*</?[a-z][^>\n]{0,200}>)+", re.MULTILINE)
+MAX_BODY = 2_000    # characters in which a body says that it is not written yet
 FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -62,7 +67,8 @@ def beside(cells: Iterable[tuple[int, str, str, bool]], sources: Iterable[str], 
     judged |= {name: (name, code) not in given for source in sources for name, code in _definitions(source)}
     written: dict[str, list[int]] = {}
     for place, text, before, exercises in cells:
-        kept = Counter(name for name, code in _definitions(text) if (name, code) in given) if exercises else Counter(_begun(before))
+        ours = _begun(before)
+        kept = Counter(name for name, code in _definitions(text) if (name, code) in given and name in ours) if exercises else Counter(ours)
         for name, number in (Counter(_begun(text)) - kept).items():
             written.setdefault(name, []).extend([place] * number)
     found = {}
@@ -73,13 +79,26 @@ def beside(cells: Iterable[tuple[int, str, str, bool]], sources: Iterable[str], 
     return found
 
 
-def begun(text: str) -> set[str]:
-    """The functions and classes that lines of a text begin to define, whether it is Python or not."""
-    return set(_begun(text))
+def begun(text: str, unwritten: bool = False) -> set[str]:
+    """The functions and classes that lines of a text begin to define, whether it is Python or not. unwritten: those too that only say so."""
+    return set(_begun(text, unwritten))
 
 
-def _begun(text: str) -> list[str]:
-    return [function or value for _, function, value in BEGINS.findall(text)]
+def _begun(text: str, unwritten: bool = False) -> list[str]:
+    plain = DECORATION.sub(lambda found: " " * len(found[0]), TAGS.sub("", text))
+    return [found[2] or found[3] for found in BEGINS.finditer(plain) if unwritten or found[3] or _has_body(plain, found)]
+
+
+def _has_body(plain: str, found: re.Match) -> bool:
+    """Whether what stands below a definition's first line is more than the given "not written yet"."""
+    first, *below = plain[found.end():found.end() + MAX_BODY].split("\n")
+    body = [first]
+    for line in below:
+        if line.strip() and not line.startswith((found[1] + " ", found[1] + "\t")):
+            break
+        body.append(line)
+    body = "\n".join(body)
+    return "NotImplementedError" not in body or "return" in body or "yield" in body
 
 
 def definitions(source: str) -> dict[str, str]:

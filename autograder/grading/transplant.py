@@ -169,7 +169,7 @@ def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], u
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
     """By exercise, the functions and classes that its code cell defines as it is given, with their code."""
-    return {marks(cell)["grade_id"]: {name: code for name, code in definitions(cell.source).items() if name in begun(cell.source)}
+    return {marks(cell)["grade_id"]: {name: code for name, code in definitions(cell.source).items() if name in begun(cell.source, unwritten=True)}
             for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
 
 

@@ -10,7 +10,7 @@ import inspect
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from autograder.grading.names import safe_name, shown
 from autograder.grading.reading import Reading, read_work
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
+from autograder.grading.transplant import Transplant
 from autograder.sandbox.account import CEILING, Account
 
 SCHEMA = 2
@@ -132,14 +133,21 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
             if account.over or not any(_faulty(result) and not _unpaid(result) for result in verdict.results):
                 break
         _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
-        # A cell that could not be taken, or is as it was given, may be a written answer's, which no check has a result of.
-        verdict.human += [{"exercise": id, "reason": work.waiting[short]} for id in assignment.exercises
-                          if (short := id.split(".", 1)[1]) in work.waiting and not verdict.waits(id)]
-        for found, most in ((work.beside, lambda result: 0.0), (work.rebound, lambda result: result["points"] - 1e-9)):
-            verdict.human += [{"exercise": result["exercise"], "reason": found[short]} for result in verdict.results
-                              if (short := result["exercise"].split(".", 1)[1]) in found and result["earned"] <= most(result) and not verdict.waits(result["exercise"])]
+        verdict.human += [one for one in left_to_people(work, verdict.results, assignment.exercises) if not verdict.waits(one["exercise"])]
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
+
+
+def left_to_people(work: Reading | Transplant, results: list[dict], exercises: Iterable[str]) -> list[dict]:
+    """What a person must look at for where it stands in the notebook: [{exercise, reason}]. results: as JSON. A written answer, which no check
+    has a result of, is among it where its cell could not be taken, or is as it was given."""
+    found = {id: work.waiting[short] for id in exercises if (short := id.split(".", 1)[1]) in work.waiting}
+    for result in results:
+        short = result["exercise"].split(".", 1)[1]
+        for reasons, most in ((work.beside, 0.0), (work.rebound, result["points"] - 1e-9)):
+            if short in reasons and result["earned"] <= most:
+                found.setdefault(result["exercise"], reasons[short])
+    return [{"exercise": id, "reason": reason} for id, reason in found.items()]
 
 
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:

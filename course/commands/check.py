@@ -2,7 +2,9 @@
 import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
-STAND_INS = "autograder.authoring.implementations"      # of functions whose cell is no Python: grading has none
+EPILOG = """\
+Of a notebook the cells count that grading takes, in grading's order; `course submit --dry-run` also judges it with other numbers.
+Exit codes: 0 all points are there, 1 points are missing or a person must look, 2 could not run."""
 
 
 def add_arguments(parser) -> None:
@@ -12,6 +14,7 @@ def add_arguments(parser) -> None:
                              "of your notebook or Python file, which runs in this process (default: the one in mywork/, or "
                              "else the one in exercises/)")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.epilog = EPILOG
 
 
 def run(args) -> int:
@@ -24,29 +27,8 @@ def run(args) -> int:
     if len(paths) > 1 or len(names) > 1:
         raise CourseError("give one exercise or assignment and one notebook, for example "
                           "`course check 01.ppmi mywork/01-static-embeddings.ipynb`")
-    if paths and paths[0].endswith(".ipynb"):
-        _refuse_what_is_no_notebook(paths[0])
     one, exercises = exercises_named(names[0] if names else _number_of(paths))
     return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
-
-
-def _refuse_what_is_no_notebook(name: str) -> None:
-    """The grader's reader, so that nobody hears of it only after handing in; and what the grader takes and Jupyter does not. Raises CourseError."""
-    from pathlib import Path
-
-    from autograder.errors import CourseError
-    from autograder.grading.intake import IntakeError, read_cells
-
-    path = Path(name)
-    if not path.is_file():
-        return          # said with what else could be given, by whom runs it
-    data = path.read_bytes()
-    try:
-        read_cells(data)
-    except IntakeError as error:
-        raise CourseError(f"{path}: {error}") from None
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise CourseError(f"{path} begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one")
 
 
 def _number_of(paths: list[str]) -> str:
@@ -70,31 +52,15 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import contextlib
     import sys
 
-    from autograder.authoring.implementations import namespace_of, student_path
-    from autograder.checks.limited import Limited
-    from autograder.checks.protocol import LocalStudent, run_exercise
     from autograder.checks.rubric import as_text
-    from autograder.checks.withholding import in_chapter
     from autograder.errors import CourseError
-    from autograder.imports import stand_ins
     from course.commands.use import borrowed_line
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
     own = impl != "reference" and impl.partition(":")[0] not in ("mistake", "alternative")
-    if own:
-        print(f"course check: {student_path(impl, one.number)} runs in this process, without a sandbox: check only "
-              "your own code this way (`course grade` is for other people's)", file=sys.stderr)
-    results = []
-    withheld = stand_ins(in_chapter(one.exercises.values()), "notebook") if own else contextlib.nullcontext()
-    with contextlib.redirect_stdout(sys.stderr), withheld:       # what the checked code prints is not our output
-        for exercise in checked:
-            namespace = namespace_of(impl, exercise)
-            if namespace is not None:
-                if own:
-                    namespace = {name: one for name, one in namespace.items() if getattr(one, "__module__", None) != STAND_INS}
-                    print(f"course check: {exercise.id} ...", file=sys.stderr)
-                results.append((exercise, run_exercise(exercise, Limited(LocalStudent(namespace)))))
+    with contextlib.redirect_stdout(sys.stderr):       # what the checked code prints is not our output
+        results, waits = _results_of_own(one, exercises, impl) if own else (_results_of_ours(checked, impl), {})
     if not results and checked:
         raise CourseError(f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
                           "`course author matrix` lists the mistakes")
@@ -102,12 +68,56 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     hand = sum(exercise.points for exercise in by_hand)
     if as_json:
         print(json.dumps({"assignment": one.name, "impl": impl, "points": points, "earned": earned,
-                          "by_hand": {exercise.id: exercise.points for exercise in by_hand},
+                          "by_hand": {exercise.id: exercise.points for exercise in by_hand}, "waits": waits,
                           "exercises": [result.to_json() for _, result in results]}, indent=1))
     else:
         for exercise, result in results:
             print(as_text(result, exercise.see) + "\n")
+        for id, reason in waits.items():
+            print(f"A person will look at {id}: {reason}\n")
         print(f"{one.name}: {earned:g} points of {points + hand:g}" + (f", {hand:g} by hand" if hand else ""))
         if own and (line := borrowed_line()):
             print(line)
-    return 0 if earned >= points - 1e-9 else 1
+    return 0 if earned >= points - 1e-9 and not waits else 1
+
+
+def _results_of_ours(checked: list, impl: str) -> list[tuple]:
+    """The results of the reference, or of a mistake or alternative where an exercise has it."""
+    from autograder.authoring.implementations import namespace_of
+    from autograder.checks.limited import Limited
+    from autograder.checks.protocol import LocalStudent, run_exercise
+
+    known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
+    return [(exercise, run_exercise(exercise, Limited(LocalStudent(namespace)))) for exercise, namespace in known if namespace is not None]
+
+
+def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[str, str]]:
+    """The results of a student's notebook or Python file, and why a person must look, by exercise."""
+    import sys
+
+    from autograder.authoring.implementations import student_path
+    from autograder.checks.limited import Limited
+    from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.checks.withheld import GRADERS
+    from autograder.checks.withholding import in_chapter
+    from autograder.grading.assignment import load_assignment
+    from autograder.grading.verdict import left_to_people
+    from autograder.imports import stand_ins
+    from course.own_notebook import as_main, cells_of, run_cells, taken
+
+    path = student_path(impl, one.number)
+    work = taken(path, load_assignment(one.number)) if path.suffix == ".ipynb" else None
+    print(f"course check: {path} runs in this process, without a sandbox: check only your own code this way "
+          "(`course grade` is for other people's)", file=sys.stderr)
+    withheld, results = in_chapter(one.exercises.values()), []
+    with stand_ins(withheld, "__main__"):
+        module, failures = run_cells(cells_of(path, work), path.name, GRADERS | withheld)
+        for failure in failures:
+            print(failure)
+        with as_main(module):
+            for exercise in (exercise for exercise in exercises if exercise.stages):
+                print(f"course check: {exercise.id} ...", file=sys.stderr)
+                results.append((exercise, run_exercise(exercise, Limited(LocalStudent(vars(module))))))
+    ids = [exercise.id for exercise in exercises]
+    human = left_to_people(work, [result.to_json() for _, result in results], ids) if work else []
+    return results, {entry["exercise"]: entry["reason"] for entry in human}

@@ -16,31 +16,34 @@ def run(args) -> int:
     import contextlib
     import json
     import sys
-    from pathlib import Path
-
-    import nbformat
 
     from autograder.authoring import package
     from autograder.authoring.catalogue import assignment
-    from autograder.authoring.implementations import from_file, own_cells, student_path
+    from autograder.authoring.implementations import student_path
     from autograder.checks.protocol import LocalStudent, run_exercise
     from autograder.errors import CourseError
+    from autograder.grading.assignment import load_assignment
     from course.commands.check import _own_notebook
+    from course.own_notebook import as_main, cells_of, run_cells, taken
 
     one = assignment(args.assignment)
     path = student_path(args.notebook or _own_notebook(one), one.number)
     if path.suffix != ".ipynb":
         raise CourseError(f"{path} is not a notebook: `course save` takes functions out of a notebook's cells")
+    cells = cells_of(path, taken(path, load_assignment(one.number)))
     with contextlib.redirect_stdout(sys.stderr):
-        namespace = from_file(Path(path))
+        module, failures = run_cells(cells, path.name)
+        for failure in failures:
+            print(failure)
         passing, left = [], []
-        for exercise in (exercise for exercise in one.exercises.values() if exercise.stages):
-            result = run_exercise(exercise, LocalStudent(namespace), mistakes=[])
-            (passing if result.earned == result.points else left).append(exercise)
+        with as_main(module):
+            for exercise in (exercise for exercise in one.exercises.values() if exercise.stages):
+                result = run_exercise(exercise, LocalStudent(vars(module)), mistakes=[])
+                (passing if result.earned == result.points else left).append(exercise)
     names = [name for exercise in passing for name in (exercise.function, *exercise.also)]
     saved = None
     if names:
-        saved = package.save(one, own_cells(nbformat.read(path, as_version=4).cells), names)
+        saved = package.save(one, cells, names)
     if args.json:
         print(json.dumps({"path": str(saved.path) if saved else None, "saved": names, "left": [one.id for one in left]}))
         return 1 if left or not names else 0

@@ -91,6 +91,28 @@ def test_a_variable_or_a_quoted_line_of_an_exercises_name_asks_for_nobody():
         assert work.waiting == {} and work.beside == {}
 
 
+LISTED = {"a list": "- def f(x):\n      return x + 1", "a numbered list": "1. def f(x):\n       return x + 1", "line numbers": "1 def f(x):\n2     return x + 1",
+          "a doctest": ">>> def f(x):\n...     return x + 1\n>>> f(1)\n2", "a diff": "+def f(x):\n+    return x + 1", "a fold": "<details><summary>mine</summary><pre><code>def f(x):\n    return x + 1\n</code></pre>",
+          "one line in a sentence": "My answer: `def f(x): return x + 1`", "behind a word": "Answer of 3: def f(x):\n    return x + 1", "a quotation": "> def f(x):\n>     return x + 1",
+          "a prompt": "In [5]: def f(x):\n            return x + 1", "a table": "| def f(x):\n|     return x + 1"}
+
+
+@pytest.mark.parametrize("form", LISTED)
+def test_a_function_in_a_text_is_found_whatever_stands_before_its_lines(form):
+    cell = SubmittedCell("markdown", None, LISTED[form])
+    assert transplant(PRISTINE, [*as_submitted(("essay", "Mine.")), cell]).waiting == {"f": UNSEEN.format("f", 9)}
+    assert transplant(PRISTINE, [*as_submitted(("f", "def f(x):\n    return None"), ("essay", "Mine.")), cell]).beside == {"f": BESIDE.format("f", "3 and 9")}
+
+
+@pytest.mark.parametrize("text", ["# " + STUB["f"].replace("\n", "\n# "), f"What is meant by this?\n\n{STUB['f']}", f"```python\n{STUB['f']}\n```\nI did not understand.",
+                                  "# def f(x): not now", "Later: def f(x): too hard for me", "- `def f(x):` is open"])
+def test_the_given_cell_in_a_comment_or_a_text_and_what_is_put_off_ask_for_nobody(text):
+    for cell in (SubmittedCell("markdown", None, text), *([added(text)] if text.startswith("#") else [])):
+        for changes in ((), (("f", "def f(x):\n    return 0"),)):
+            work = transplant(PRISTINE, [*as_submitted(("essay", "Mine."), *changes), cell])
+            assert work.waiting == {} and work.beside == {}
+
+
 def test_an_emptied_cell_does_not_replace_the_function_that_was_moved_elsewhere():
     work = transplant(PRISTINE, as_submitted(("f", f"{F}\n\n{G}"), ("g", "  \n")))
     assert running(work)[-1] == ("f", f"{F}\n\n{G}") and work.waiting == {}

@@ -1,0 +1,113 @@
+"""A student's own notebook at home: the cells that grading takes of it, in grading's order, run in this process.
+
+A notebook as it lies there is not what is judged: a copy of the given cell, a cell of ours that was moved or a cell that is no
+Python counts otherwise than where Jupyter runs it. So the cells go through the grader's own intake and transplant first. They run
+without walls, as they do in Jupyter, and it is for one's own work only.
+"""
+import __future__
+
+import codecs
+import linecache
+import sys
+import tempfile
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.checks.drawn import ticket
+from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment
+from autograder.grading.intake import IntakeError, SubmittedCell, read_cells, read_regular_file
+from autograder.grading.reading import refuse_other_notebooks
+from autograder.grading.transplant import Transplant, transplant
+
+SECONDS = 20.0      # one cell, as in grading
+YOURS = "a cell that you added"
+FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+def taken(path: Path, assignment: Assignment) -> Transplant:
+    """What grading takes of a notebook. Raises CourseError for what is none, or is none of this assignment."""
+    try:
+        if not path.is_file():
+            raise IntakeError("there is no such file")
+        data = read_regular_file(path.resolve())
+        cells = read_cells(data)
+        if data.startswith(codecs.BOM_UTF8):
+            raise IntakeError("it begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one")
+        pristine, faults = given_to(path, assignment, cells)
+        refuse_other_notebooks(pristine, cells, assignment.functions)
+    except (IntakeError, OSError) as error:
+        raise CourseError(f"{path} cannot be read ({error}): give the .ipynb file that you work in") from None
+    return transplant(pristine, cells)
+
+
+def given_to(path: Path, assignment: Assignment, cells: list[SubmittedCell]) -> tuple[NotebookNode, dict[str, str]]:
+    """The notebook as it was given to whom this one belongs, and by exercise the fault that was drawn for them."""
+    from autograder.authoring.catalogue import EXERCISES
+    from autograder.authoring.notebooks import build
+
+    pristine, given = assignment.pristine, EXERCISES / assignment.name / f"{assignment.name}.ipynb"
+    if given.is_file() and path.samefile(given):        # who works in the copy that was given has no other: it is made again
+        with tempfile.TemporaryDirectory() as folder:
+            pristine = nbformat.read(build(assignment.entry, Path(folder, "build"), Path(folder, "exercises")), as_version=4)
+    faults = {id: one.faults.draw(id).name for id, one in assignment.exercises.items() if one.faults}
+    faults |= {id: fault.name for id in faults for fault in assignment.exercises[id].faults.by_name.values()
+               if any(ticket(id, fault.name) in cell.source for cell in cells)}
+    return assignment.with_faults(pristine, faults), faults
+
+
+def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
+    """What is to be run of a notebook, as labels and sources, or of a Python file. Raises CourseError for what is neither."""
+    if work:
+        return [(piece.grade_id or YOURS, piece.source) for piece in work.pieces]
+    try:
+        return [(path.name, path.read_text(encoding="utf-8"))]
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read as a Python file ({error}): give `reference`, `student`, `mistake:NAME`, "
+                          "`alternative:NAME`, a notebook or a Python file") from error
+
+
+def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})) -> tuple[types.ModuleType, list[str]]:
+    """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each that failed its name and traceback.
+
+    refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the others, but for a key on the keyboard.
+    """
+    from autograder.checks.limited import OutOfTime, clock
+    from autograder.checks.tracebacks import student_traceback
+    from autograder.checks.withheld import Guard
+
+    module, flags = types.ModuleType("__main__"), 0
+    failures, guard = [], Guard(refused)
+    for label, source in cells:
+        filename = where if label == where else f"{where}: {label}"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        fired: list[bool] = []
+        try:
+            with as_main(module), clock(SECONDS, fired), guard:
+                code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
+                flags |= code.co_flags & FUTURE       # they last, as in Jupyter
+                exec(code, vars(module))
+        except KeyboardInterrupt:
+            raise
+        except OutOfTime:
+            failures.append(f"{filename}: This cell was stopped: it took more than {SECONDS:g} seconds.")
+        except BaseException as error:      # `exit()` too
+            failures.append(student_traceback(error, vars(module)))
+    return module, failures
+
+
+@contextmanager
+def as_main(module: types.ModuleType) -> Iterator[None]:
+    """The module is `__main__` in this block: what looks a class's module up by name finds it."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
