@@ -33,9 +33,9 @@ FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all
 
 def taken(path: Path, assignment: Assignment) -> Transplant:
     """What grading takes of a notebook. Raises CourseError for what is none, or is none of this assignment."""
+    if not path.is_file():
+        raise CourseError(f"{path} is not a file: give the .ipynb file that you work in")
     try:
-        if not path.is_file():
-            raise IntakeError("there is no such file")
         data = read_regular_file(path.resolve())
         cells = read_cells(data)
         if data.startswith(codecs.BOM_UTF8):
@@ -43,7 +43,7 @@ def taken(path: Path, assignment: Assignment) -> Transplant:
         pristine, faults = given_to(path, assignment, cells)
         refuse_other_notebooks(pristine, cells, assignment.functions)
     except (IntakeError, OSError) as error:
-        raise CourseError(f"{path} cannot be read ({error}): give the .ipynb file that you work in") from None
+        raise CourseError(f"{path}: {error}") from None
     return transplant(pristine, cells)
 
 

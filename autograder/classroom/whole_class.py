@@ -37,7 +37,7 @@ from autograder.classroom.grades import (
     waiting_answers,
     write_csv,
 )
-from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, write_notes
+from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, never_judged, write_notes
 from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost, journal, set_aside
 from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
@@ -291,6 +291,13 @@ def class_figures(course_root: Path, assignment: str) -> dict:
     loaded, course_root, config = _graded_before(course_root, assignment)
     rows = class_rows(course_root, loaded, config, Guard(course_root))
     return figures(rows, loaded, left_out(course_root, loaded)) | {"progress": progress(config).to_json()}
+
+
+def behind(course_root: Path, assignment: str) -> list[str]:
+    """Who has work in a course root that was collected and is not judged: what the report says of them is older, or nothing."""
+    loaded, course_root = load_assignment(assignment), course_root.resolve()
+    newer = [verdict.label for verdict in everybody(course_root, loaded).values() if unjudged(course_root, loaded, verdict)]
+    return sorted([*newer, *never_judged(course_root, loaded)])
 
 
 def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:

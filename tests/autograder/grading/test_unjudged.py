@@ -47,7 +47,8 @@ def root(stand_in, new_root, notebook_of, tmp_path):
 def test_what_goes_out_leaves_out_whose_newer_hand_in_is_not_judged(root, tmp_path, capsys):
     assert course(root, "report") == 0 and NEWER in rows(root)["ada"]["needs_human"] and rows(root)["bo"]["needs_human"] == ""
     assert NEWER in (root / "report" / f"{NAME}.html").read_text()
-    capsys.readouterr()
+    said = capsys.readouterr().out
+    assert f"newer      {NAME}: ada handed in work that is not judged yet" in said
     assert course(root, "export", "gradescope") == 1 and course(root, "feedback", "folders") == 1
     assert capsys.readouterr().out.count(f"left out   ada: {NEWER}") == 2
     assert sorted(path.name for path in (root / "report" / f"gradescope-{NAME}").iterdir()) == ["bo"]
@@ -55,6 +56,7 @@ def test_what_goes_out_leaves_out_whose_newer_hand_in_is_not_judged(root, tmp_pa
     assert course(root, "export", "gradescope", "--so-far") == 1 and "left out   ada" in capsys.readouterr().out
     course(root, "grade")
     assert course(root, "export", "gradescope") == 0 and rows(root)["ada"]["total"] == "3" and rows(root)["ada"]["needs_human"] == ""
+    assert course(root, "report") == 0 and "newer" not in capsys.readouterr().out
 
 
 def test_under_best_a_hand_in_that_is_not_judged_may_be_the_best(root):
