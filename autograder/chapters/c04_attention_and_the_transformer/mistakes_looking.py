@@ -101,19 +101,19 @@ def _(q, k, v, mask):
     return _attend(q, k[:, :1], v, mask)
 
 
-@mistake(LOOK, "no-scale", caught_by="scale", loses=6.5,
+@mistake(LOOK, "no-scale", caught_by="scale", loses=3.5,
          misconception="You do not divide the scores by the root of D.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0)
 
 
-@mistake(LOOK, "divided-by-width", caught_by="scale", loses=6.5,
+@mistake(LOOK, "divided-by-width", caught_by="scale", loses=3.5,
          misconception="You divide the scores by D. It is the square root of D.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1 / q.shape[-1])
 
 
-@mistake(LOOK, "times-the-root", caught_by="scale", loses=6.5,
+@mistake(LOOK, "times-the-root", caught_by="scale", loses=3.5,
          misconception="You multiply the scores by the root of D. They are divided by it.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-1] ** 0.5)
@@ -137,7 +137,7 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-2] ** -0.5)
 
 
-@mistake(LOOK, "scaled-after-the-softmax", caught_by="one-key", loses=7,
+@mistake(LOOK, "scaled-after-the-softmax", caught_by="one-key", loses=4,
          misconception="You divide the weights by the root of D, after the softmax. The scores are divided, before it.")
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0) / math.sqrt(q.shape[-1])

@@ -94,15 +94,15 @@ def test_the_scores_are_divided_by_the_root_of_the_width(student, rng):
 @attention.stage("mask", points=2)
 def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
     rule = ("Where the mask is False the key is left out for that query, and the weights of the others add up to 1. True means seen; each text and each "
-            "query has a row of its own in the mask, which all heads share.")
-    for sizes in ((1, 1, 2, 3, 2), (1, 1, 3, 2, 1), (1, 3, 4, 5, 2), (3, 1, 4, 6, 3), (3, 2, 5, 4, 3), (2, 2, 3, 3, 2), (4, 4, 4, 4, 4)):
+            "query has a row of its own in the mask, which all heads share. Here D is 1, and the scale too.")
+    for sizes in ((1, 1, 2, 3, 1), (1, 1, 3, 2, 1), (1, 3, 4, 5, 1), (3, 1, 4, 6, 1), (3, 2, 5, 4, 1), (2, 2, 3, 3, 1), (4, 4, 4, 4, 1)):
         ask(student, drawn(rng, *sizes), rule)
-    for parts in one_changed(drawn(rng, 2, 3, 4, 5, 2), drawn(rng, 2, 3, 4, 5, 2)):
+    for parts in one_changed(drawn(rng, 2, 3, 4, 5, 1), drawn(rng, 2, 3, 4, 5, 1)):
         ask(student, parts, rule)
     three = torch.rand(2, 1, 3, 5, generator=rng).argsort(-1) < 3
-    for parts in look_alikes((*heads(rng, 2, 2, 3, 5, 2), three)):
+    for parts in look_alikes((*heads(rng, 2, 2, 3, 5, 1), three)):
         ask(student, parts, f"{rule} What a call returns depends on all of its numbers, and on the place of each.")
-    q, k, v, mask = drawn(rng, 2, 2, 4, 6, 3)
+    q, k, v, mask = drawn(rng, 2, 2, 4, 6, 1)
     ask(student, (q, k, v, None), "Without a mask, None, every query sees every key.")
     ask(student, (q, k, v, torch.ones_like(mask)), "A mask that is True everywhere hides nothing.")
     ask(student, (torch.zeros_like(q), k, v, mask), "A query of zeros gets the mean of the values that it may see: a score of 0 is a score like any other.")
@@ -115,13 +115,13 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
 @attention.stage("empty", points=1)
 def test_a_query_that_may_see_nothing_gets_zeros(student, rng):
     rule = "A query that may see no key gets zeros: no NaN, and no mean of the values that it may not see. The other queries are as before."
-    for sizes, empty in (((1, 1, 3, 2, 2), [1]), ((1, 2, 4, 5, 3), [0, 3]), ((2, 3, 4, 3, 2), [2]), ((1, 1, 2, 1, 1), [0]),
-                         ((2, 2, 4, 4, 4), [0, 1, 2, 3])):
+    for sizes, empty in (((1, 1, 3, 2, 1), [1]), ((1, 2, 4, 5, 1), [0, 3]), ((2, 3, 4, 3, 1), [2]), ((1, 1, 2, 1, 1), [0]),
+                         ((2, 2, 4, 4, 1), [0, 1, 2, 3])):
         q, k, v, mask = drawn(rng, *sizes)
         mask[-1, 0, empty] = False
         ask(student, (q, k, v, mask), rule)
         ask(student, (q, k, 300 * (v + 2), mask), rule)
-    q, k, v, mask = drawn(rng, 2, 2, 3, 4, 3)
+    q, k, v, mask = drawn(rng, 2, 2, 3, 4, 1)
     ask(student, (q, k, v, torch.zeros_like(mask)), f"{rule} Here no query of any text sees anything.")
     ask(student, (3000 * q.sign(), k.sign(), v, torch.zeros_like(mask)), f"{rule} The scores are large here.")
 
