@@ -7,7 +7,7 @@ renaming, repeating, deleting or editing them changes nothing.
 A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
 all its parts in order, as "run all" would run them, and it is said which counted; untouched copies of the stub are skipped,
 and so are copies that were turned into text. When it does not occur at all, or was emptied, its stub runs before the student's own
-cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py and rebound.py for
+cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py, rebound.py and severed.py for
 functions, unclaimed.py for written answers.
 """
 import copy
@@ -31,6 +31,7 @@ from autograder.grading.misplaced import (
     unseen,
 )
 from autograder.grading.rebound import REBOUND, rebound
+from autograder.grading.severed import SEVERED, severed
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -163,8 +164,9 @@ def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], u
     every = [(place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs) for place, cell in enumerate(submitted, start=1) if cell.source.strip() not in as_given]
     result.beside = {grade_id: BESIDE.format(name, _numbers(places)) for grade_id, (name, places) in beside(every, sources, stubs).items()}
     functions = {grade_id: set(names) for grade_id, names in stubs.items()}
-    result.rebound = {grade_id: REBOUND.format(name) for grade_id, name in rebound(
-        [(piece.grade_id, piece.source) for piece in result.pieces], set(result.own), functions).items()}
+    plain = [(piece.grade_id, piece.source) for piece in result.pieces]
+    result.rebound = dict.fromkeys(severed(plain, set(result.own)), SEVERED)
+    result.rebound |= {grade_id: REBOUND.format(name) for grade_id, name in rebound(plain, set(result.own), functions).items()}
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:

@@ -30,6 +30,7 @@ FORMS = {       # cells in order: grade id or None, and source
                                              "    return x + x if isinstance(pickle.loads(pickle.dumps(Two())), sys.modules[Two.__module__].Two) else 0")],
     "magics": [("double", "%time 1\n!ls\n" + RIGHT)],
     "cell magic": [("double", "%%time\n" + RIGHT)],
+    "split": [("double", "def double(x):"), (None, "    return x + x")],
     "wrong": [("double", WRONG)],
 }
 
@@ -57,7 +58,7 @@ def test_the_check_at_home_says_what_grading_says_of_a_notebook_in_any_form(form
     path = written(tmp_path / f"{NAME}.ipynb", FORMS[form])
     home, graded = said_by(["check", str(path)], capsys), said_by(["submit", str(path), "--dry-run"], capsys)
     assert home == graded
-    if form not in ("untouched", "wrong", "in the check's cell", "above the own cell", "changed below"):
+    if form not in ("untouched", "wrong", "in the check's cell", "above the own cell", "changed below", "split"):
         assert home[0] == 0 and not home[1] and home[2][0][1] == 3, home
 
 

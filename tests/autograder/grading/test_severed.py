@@ -1,0 +1,28 @@
+"""A cell that was split in the middle of its code: a person looks at an exercise that loses points by it."""
+import pytest
+
+from autograder.grading.severed import SEVERED
+from autograder.grading.transplant import transplant
+from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted
+
+
+def found(own, *below):
+    cells = as_submitted(("f", own), ("g", "def g(): return 2"))
+    place = next(place for place, cell in enumerate(cells) if cell.grade_id == "f")
+    return transplant(PRISTINE, [*cells[:place + 1], *map(added, below), *cells[place + 1:]]).rebound
+
+
+@pytest.mark.parametrize(("own", "below"), [("def f(x):", "    return x + 1"), ("def f(x):\n    y = x", "    return y + 1"), ("def f(\n    x", "):\n    return x + 1"),
+                                            ("if True:\n    def f(x):\n        y = 1", "        return y"), ("def f(x):\n    try:", "        return x\n    finally:\n        pass")])
+def test_two_cells_that_are_python_only_together_are_told(own, below):
+    assert found(own, below) == {"f": SEVERED}
+
+
+@pytest.mark.parametrize(("own", "below"), [("def f(x): return 1", "x = 2"), ("def f(x): return 1", "no python at all"), ("def f(x)", "x = 2"), ("def f(x):", "# later\n"), ("def f(x): return 1", "    # a thought\n")])
+def test_cells_that_stand_alone_or_are_no_python_together_either_ask_for_nobody(own, below):
+    assert found(own, below) == {}
+
+
+def test_a_cell_that_was_split_with_its_name_is_told_once():
+    cells = [cell for one in as_submitted(("f", "def f(x):")) for cell in ([one, type(one)("code", "f", "    return x")] if one.grade_id == "f" else [one])]
+    assert transplant(PRISTINE, cells).rebound == {"f": SEVERED}
