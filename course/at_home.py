@@ -30,7 +30,7 @@ class Own(Limited):
     def __init__(self, cells: Sequence[Cell]):
         self._module, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
         super().__init__(LocalStudent(vars(self._module)))
-        self.cell_errors = [CellError(place, None, "error", text) for place, text in enumerate(failures)]
+        self.cell_errors = [CellError(place, cells[place].grade_id, "error", text) for place, text in failures]
 
     def perform(self, request: Request) -> Returned:
         """One request; what the notebook prints is not our output."""

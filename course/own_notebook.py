@@ -8,6 +8,7 @@ import __future__
 
 import codecs
 import linecache
+import os
 import sys
 import tempfile
 import types
@@ -73,8 +74,8 @@ def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
                           "`alternative:NAME`, a notebook or a Python file") from error
 
 
-def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})) -> tuple[types.ModuleType, list[str]]:
-    """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each that failed its name and traceback.
+def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})) -> tuple[types.ModuleType, list[tuple[int, str]]]:
+    """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each that failed its place and what it said.
 
     refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the others, but for a key on the keyboard.
     """
@@ -84,7 +85,7 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str
 
     module, flags = types.ModuleType("__main__"), 0
     failures, guard = [], Guard(refused)
-    for label, source in cells:
+    for place, (label, source) in enumerate(cells):
         filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         fired: list[bool] = []
@@ -96,18 +97,19 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str
         except KeyboardInterrupt:
             raise
         except OutOfTime:
-            failures.append(f"{filename}: This cell was stopped: it took more than {SECONDS:g} seconds.")
+            failures.append((place, f"{filename}: This cell was stopped: it took more than {SECONDS:g} seconds."))
         except BaseException as error:      # `exit()` too
-            failures.append(student_traceback(error, vars(module)))
+            failures.append((place, student_traceback(error, vars(module))))
     return module, failures
 
 
 @contextmanager
 def as_main(module: types.ModuleType) -> Iterator[None]:
-    """The module is `__main__` in this block: what looks a class's module up by name finds it."""
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = module
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = before
+    """The module is `__main__` in this block, so that what looks a class's module up by name finds it; and nobody answers what it asks on the keyboard."""
+    before = sys.modules["__main__"], sys.stdin
+    with open(os.devnull, encoding="utf-8") as nobody:
+        sys.modules["__main__"], sys.stdin = module, nobody
+        try:
+            yield
+        finally:
+            sys.modules["__main__"], sys.stdin = before

@@ -110,12 +110,12 @@ def definitions(source: str) -> dict[str, str]:
 def _definitions(source: str) -> tuple[tuple[str, str], ...]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return tuple((name, sha256(ast.dump(node).encode(errors="replace")).hexdigest()) for name, node in _named(ast.parse(source).body))
+            return tuple((name, sha256(ast.dump(node).encode(errors="replace")).hexdigest()) for name, node in named(ast.parse(source).body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 
 
-def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+def named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
     """Names with the statements that give them, in order; within blocks too, but for those that never run, and not within functions and classes."""
     for node in statements:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -126,7 +126,7 @@ def _named(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
         never = isinstance(node, ast.If) and isinstance(node.test, ast.Constant) and not node.test.value
         for block in ("orelse",) if never else ("body", "orelse", "finalbody", "handlers"):
             for inner in getattr(node, block, []):
-                yield from _named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
+                yield from named(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
 
 
 def unfenced(text: str) -> str:

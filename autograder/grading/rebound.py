@@ -3,6 +3,7 @@
 In the notebook the check under the cell ran before that, and may have shown full points; `sum = 0` in a scratch cell, or a second helper
 of the same name, is enough. So where such an exercise loses points, a person looks.
 """
+import ast
 import builtins
 import symtable
 import warnings
@@ -23,11 +24,13 @@ def rebound(pieces: Sequence[tuple[str | None, str]], own: set[str], functions: 
             continue
         code = {one for grade_id, source in pieces if grade_id == exercise for one in definitions(source).items()}
         used = {name for grade_id, source in pieces if grade_id == exercise for name in _used(source)} | functions[exercise]
-        before = {name for some, _ in names[:last + 1] for name in some} | vars(builtins).keys()
+        before = {name for some in names[:last + 1] for name in set().union(*some)} | vars(builtins).keys()
+        known = {one for _, source in pieces[:last + 1] for one in _origins(source)}
         for place in range(last + 1, len(pieces)):
             assigned, imported = names[place]
             same = {name for name, other in definitions(pieces[place][1]).items() if (name, other) in code}
-            hits = sorted((used & before & assigned | functions[exercise] & imported) - same)
+            others = imported - {name for name, origin in _origins(pieces[place][1]) if (name, origin) in known}
+            hits = sorted((used & before & (assigned | others) | functions[exercise] & imported) - same)
             if hits:
                 found.setdefault(exercise, hits[0])
     return found
@@ -46,6 +49,16 @@ def _bound(source: str) -> tuple[set[str], set[str]]:
     """The names to which a cell gives a value when it runs, and those that it imports."""
     symbols = [*getattr(_table(source), "get_symbols", list)()]
     return {one.get_name() for one in symbols if one.is_assigned()}, {one.get_name() for one in symbols if one.is_imported()}
+
+
+def _origins(source: str) -> set[tuple[str, str]]:
+    """What a cell's imports bind, with what: the same import once more changes nothing."""
+    if "import" not in source or _table(source) is None:
+        return set()
+    with warnings.catch_warnings(action="ignore"):
+        nodes = list(ast.walk(ast.parse(source)))
+    whole = {(one.asname, one.name) if one.asname else (one.name.partition(".")[0],) * 2 for node in nodes if isinstance(node, ast.Import) for one in node.names}
+    return whole | {(one.asname or one.name, f"{node.module}.{one.name}") for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names}
 
 
 def _table(source: str) -> symtable.SymbolTable | None:

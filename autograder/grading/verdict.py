@@ -21,6 +21,7 @@ from autograder.grading.limited import Limited
 from autograder.grading.names import safe_name, shown
 from autograder.grading.reading import Reading, read_work
 from autograder.grading.seeds import Seeds
+from autograder.grading.stopped import stopped
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Transplant
 from autograder.sandbox.account import CEILING, Account
@@ -138,6 +139,11 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     return verdict
 
 
+def asked_of(exercises: dict) -> dict[str, list[str]]:
+    """By the name of each exercise in the notebook, the functions that it asks for."""
+    return {id.split(".", 1)[1]: [name for name in (one.function, *one.also) if name] for id, one in exercises.items()}
+
+
 def left_to_people(work: Reading | Transplant, results: list[dict], exercises: Iterable[str]) -> list[dict]:
     """What a person must look at for where it stands in the notebook: [{exercise, reason}]. results: as JSON. A written answer, which no check
     has a result of, is among it where its cell could not be taken, or is as it was given."""
@@ -199,6 +205,8 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
             patient = Patient(student, account)
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]
+            work.beside = stopped([piece.source for piece in work.pieces], [(error.index, error.text) for error in student.cell_errors],
+                                  asked_of(assignment.exercises)) | work.beside
             broken = any(error.kind == "fault" for error in student.cell_errors)
             for one, shown in itertools.zip_longest(checked, _with_visible_seed(checked, patient, seeds)):
                 if shown is not None and _all_is_asked(one, shown):

@@ -101,7 +101,8 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     from autograder.checks.withheld import GRADERS
     from autograder.checks.withholding import in_chapter
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.verdict import left_to_people
+    from autograder.grading.stopped import stopped
+    from autograder.grading.verdict import asked_of, left_to_people
     from autograder.imports import stand_ins
     from course.own_notebook import as_main, cells_of, run_cells, taken
 
@@ -112,12 +113,14 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     withheld, results = in_chapter(one.exercises.values()), []
     with stand_ins(withheld, "__main__"):
         module, failures = run_cells(cells_of(path, work), path.name, GRADERS | withheld)
-        for failure in failures:
+        for _, failure in failures:
             print(failure)
         with as_main(module):
             for exercise in (exercise for exercise in exercises if exercise.stages):
                 print(f"course check: {exercise.id} ...", file=sys.stderr)
                 results.append((exercise, run_exercise(exercise, Limited(LocalStudent(vars(module))))))
+    if work:
+        work.beside = stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises)) | work.beside
     ids = [exercise.id for exercise in exercises]
     human = left_to_people(work, [result.to_json() for _, result in results], ids) if work else []
     return results, {entry["exercise"]: entry["reason"] for entry in human}

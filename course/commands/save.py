@@ -33,7 +33,7 @@ def run(args) -> int:
     cells = cells_of(path, taken(path, load_assignment(one.number)))
     with contextlib.redirect_stdout(sys.stderr):
         module, failures = run_cells(cells, path.name)
-        for failure in failures:
+        for _, failure in failures:
             print(failure)
         passing, left = [], []
         with as_main(module):

@@ -1,4 +1,5 @@
 """`course check` at home says what grading says, whatever form the notebook has; the two take the same cells of it."""
+import io
 import json
 import os
 
@@ -83,8 +84,10 @@ def test_a_notebook_of_something_else_is_refused_at_home_as_in_grading(stand_in,
     assert "it does not look like this assignment" in capsys.readouterr().err
 
 
-def test_a_key_on_the_keyboard_ends_the_cells_and_nothing_else_does():
+def test_a_key_on_the_keyboard_ends_the_cells_and_nothing_else_does(monkeypatch):
     module, failures = run_cells([("one", "raise SystemExit"), ("two", "1/0"), ("three", "x = __name__")], "mine")
-    assert vars(module)["x"] == "__main__" and ["SystemExit" in failures[0], "ZeroDivisionError" in failures[1]] == [True, True]
+    assert vars(module)["x"] == "__main__" and [(place, "SystemExit" in text) for place, text in failures] == [(0, True), (1, False)]
+    monkeypatch.setattr("sys.stdin", io.StringIO("5\n"))      # at home there is somebody
+    assert "EOFError" in run_cells([("one", "input()")], "mine")[1][0][1]
     with pytest.raises(KeyboardInterrupt):
         run_cells([("one", "raise KeyboardInterrupt")], "mine")

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from autograder.grading.stopped import STOPPED
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import FAILED, grade_submission, sandboxes
 from autograder.sandbox.backend import ProcessBackend
@@ -32,9 +33,10 @@ def test_what_the_course_never_had_costs_what_is_wrong_and_nothing_waits(judged,
     assert "ModuleNotFoundError: No module named" in error and "is no package of the course" in error
 
 
-def test_in_the_solutions_own_cell_it_is_told_as_any_error_is(judged):
+def test_in_the_solutions_own_cell_it_is_told_as_any_error_is_and_what_stands_below_it_is_looked_at(judged):
     verdict = judged(f"import pandas_nobody_has\n{RIGHT}", "x = 1")
-    assert [result["earned"] for result in verdict.results] == [0] and verdict.human == []
+    assert [result["earned"] for result in verdict.results] == [0] and not verdict.fault
+    assert verdict.human == [{"exercise": "90.double", "reason": STOPPED.format("double")}]
     verdict = judged("def double(x):\n    import pandas_nobody_has", "x = 1")
     assert {stage["status"] for stage in verdict.results[0]["stages"]} == {"error"} and "No module named 'pandas_nobody_has'" in str(verdict.results)
 

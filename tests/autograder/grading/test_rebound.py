@@ -14,12 +14,12 @@ def found(below, own=F):
 
 @pytest.mark.parametrize(("below", "name"), [
     ("f = 5", "f"), ("for f in range(3): pass", "f"), ("del f", "f"), ("(f := 1)", "f"), ("import math as f", "f"), ("with open('x') as f: pass", "f"), ("sum = 0\nfor i in range(3):\n    sum += i", "sum"),
-    ("def helper(x):\n    return 0", "helper"), ("SCALE = 3", "SCALE"), ("if True:\n    helper = None", "helper")])
+    ("def helper(x):\n    return 0", "helper"), ("SCALE = 3", "SCALE"), ("math = 10", "math"), ("for math in [1]: pass", "math"), ("del math", "math"), ("import cmath as math", "math"), ("from torch import sqrt as math", "math"), ("if True:\n    helper = None", "helper")])
 def test_a_name_that_the_cell_uses_and_a_later_cell_changes_is_told(below, name):
     assert found(below) == {"f": REBOUND.format(name)}
 
 
-@pytest.mark.parametrize("below", ["y = 3", "x = [sum for sum in range(3)]", "def other(helper, SCALE):\n    f = 1\n    return f", "import math", "f(3)", "def helper(x):\n    return math.sqrt(x)",
+@pytest.mark.parametrize("below", ["y = 3", "x = [sum for sum in range(3)]", "def other(helper, SCALE):\n    f = 1\n    return f", "import math", "import math, os", "def other():\n    import cmath as math", "f(3)", "def helper(x):\n    return math.sqrt(x)",
                                    "def broken(", "print(SCALE)", "class K:\n    f = 1"])
 def test_what_changes_no_name_that_the_cell_uses_asks_for_nobody(below):
     assert found(below) == {}
