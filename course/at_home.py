@@ -11,10 +11,8 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from autograder.checks.exchange import Request, Returned
-from autograder.checks.limited import Limited
-from autograder.checks.protocol import LocalStudent
 from autograder.sandbox.cells import Cell, CellError
-from course.own_notebook import as_main, run_cells
+from course.own_notebook import Own, run_cells
 
 NAME = "none"
 TOGETHER = 300.0        # seconds for cells and checks together: those of the grader, the cells' time included
@@ -22,19 +20,19 @@ TOO_LONG = (f"course: your notebook took more than {TOGETHER:g} seconds and was 
             "`course check` names the exercise")
 
 
-class Own(Limited):
+class Quiet(Own):
     """A student in this process, with what a sandbox tells of one: cells that failed, and a peak of memory that is not known."""
 
     peak = 0
 
     def __init__(self, cells: Sequence[Cell]):
-        self._module, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
-        super().__init__(LocalStudent(vars(self._module)))
+        module, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
+        super().__init__(module)
         self.cell_errors = [CellError(place, cells[place].grade_id, "error", text) for place, text in failures]
 
     def perform(self, request: Request) -> Returned:
         """One request; what the notebook prints is not our output."""
-        with contextlib.redirect_stdout(sys.stderr), as_main(self._module):
+        with contextlib.redirect_stdout(sys.stderr):
             return super().perform(request)
 
 
@@ -56,10 +54,10 @@ class AtHome:
         self._watch.cancel()
 
     @contextlib.contextmanager
-    def open_student(self, cells: Sequence[Cell], account: object = None) -> Iterator[Own]:
+    def open_student(self, cells: Sequence[Cell], account: object = None) -> Iterator[Quiet]:
         """The student whose cells have run here; the watch stands for the account."""
         with contextlib.redirect_stdout(sys.stderr):
-            student = Own(cells)
+            student = Quiet(cells)
         yield student
 
 

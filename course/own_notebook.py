@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import types
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.checks.drawn import ticket
+from autograder.checks.exchange import Request, Returned
+from autograder.checks.limited import Limited, OutOfTime, clock
+from autograder.checks.protocol import LocalStudent
+from autograder.checks.tracebacks import student_traceback
+from autograder.checks.withheld import Guard
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.intake import IntakeError, SubmittedCell, read_cells, read_regular_file
@@ -28,6 +34,7 @@ from autograder.grading.reading import refuse_other_notebooks
 from autograder.grading.transplant import Transplant, transplant
 
 SECONDS = 20.0      # one cell, as in grading
+SETTINGS = "__settings__"      # of the process as the cells left it, kept in their module
 YOURS = "a cell that you added"
 FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
@@ -79,10 +86,6 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str
 
     refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the others, but for a key on the keyboard.
     """
-    from autograder.checks.limited import OutOfTime, clock
-    from autograder.checks.tracebacks import student_traceback
-    from autograder.checks.withheld import Guard
-
     module, flags = types.ModuleType("__main__"), 0
     failures, guard = [], Guard(refused)
     for place, (label, source) in enumerate(cells):
@@ -103,13 +106,48 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str
     return module, failures
 
 
+class Own(Limited):
+    """A student in this process whose cells have run: while their code runs, the module is `__main__` and the process is set as their cells left it."""
+
+    def __init__(self, module: types.ModuleType):
+        super().__init__(LocalStudent(vars(module)))
+        self._module = module
+
+    def perform(self, request: Request) -> Returned:
+        """One request."""
+        with as_main(self._module):
+            return super().perform(request)
+
+
 @contextmanager
 def as_main(module: types.ModuleType) -> Iterator[None]:
-    """The module is `__main__` in this block, so that what looks a class's module up by name finds it; and nobody answers what it asks on the keyboard."""
-    before = sys.modules["__main__"], sys.stdin
+    """The module is `__main__` in this block, so that what looks a class's module up by name finds it; nobody answers what it asks on the
+    keyboard; and what it sets for the whole process holds in its blocks alone, as the checks are in another process in grading."""
+    before, ours = (sys.modules["__main__"], sys.stdin), _settings()
     with open(os.devnull, encoding="utf-8") as nobody:
         sys.modules["__main__"], sys.stdin = module, nobody
+        _set(module.__dict__.get(SETTINGS, ours))
         try:
             yield
         finally:
+            module.__dict__[SETTINGS] = _settings()
+            _set(ours)
             sys.modules["__main__"], sys.stdin = before
+
+
+def _settings() -> tuple:
+    import numpy
+    import torch
+
+    return torch.get_default_dtype(), torch.is_grad_enabled(), numpy.geterr(), list(warnings.filters)
+
+
+def _set(settings: tuple) -> None:
+    import numpy
+    import torch
+
+    dtype, gradients, errors, filters = settings
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(gradients)
+    numpy.seterr(**errors)
+    warnings.filters[:] = filters

@@ -3,12 +3,13 @@
 The sandbox runs plain Python. A line such as `%matplotlib inline` becomes `pass`; `x = !ls` becomes `pass` too, so
 that a later use of `x` fails with the student's own line. `%%time` and `%%capture` keep their body, any other cell
 magic takes its whole cell with it. Text inside strings is left alone: a cell that is already Python is not touched.
-Not covered: automagic (`ls` without a percent sign) and IPython's autocall (`/f x`), which no shared notebook uses.
+What was pasted with prompts or indented as a whole runs, as in Jupyter. Not covered: automagic (`ls` without a percent sign) and IPython's autocall (`/f x`), which no shared notebook uses.
 
 Every pattern is tried at one place of a bounded text, so the work grows with the length of the cell and no faster.
 """
 import ast
 import re
+import warnings
 
 KEEPS_BODY = ("%%time", "%%capture", "%%prun", "%%timeit")
 LOOKED_AT = 200         # characters at the start of a line that can make it IPython's: no command's name is longer
@@ -29,6 +30,8 @@ def without_magics(source: str) -> tuple[str, list[str]]:
     lines = lines[first:]
     if _is_python("\n".join(lines)):
         return ("\n".join(lines) if dropped else source), dropped
+    if plain := _without_prompts(lines):
+        return plain, dropped
     in_string = _lines_inside_strings(lines)
     number = 0
     while number < len(lines):
@@ -42,6 +45,26 @@ def without_magics(source: str) -> tuple[str, list[str]]:
                 lines[number] = ""
         number += 1
     return "\n".join(lines), dropped
+
+
+def _without_prompts(lines: list[str]) -> str:
+    """The cell as IPython takes one that was pasted: without the indentation of the whole, or with `>>>` and `In [1]:` off; "" if that is no Python either."""
+    from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
+
+    whole = [f"{line}\n" for line in lines]
+    for transform in (leading_indent, classic_prompt, ipython_prompt):
+        whole = transform(whole)
+    plain = "".join(whole).removesuffix("\n")
+    return plain if plain != "\n".join(lines) and _runs(plain) else ""
+
+
+def _runs(source: str) -> bool:
+    """Whether it can be compiled: a `return` outside of a function parses, and is half of a cell that was split."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return compile(source, "cell", "exec", dont_inherit=True) is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _is_ipython(line: str) -> bool:

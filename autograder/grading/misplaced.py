@@ -16,8 +16,8 @@ UNSEEN = "The cell of this exercise is as it was given, and a cell that does not
 BESIDE = "This exercise earned nothing, and `{}` is written in more places than the one that was judged (cell number in the file: {}): the answer may be there."
 # A definition with a body, on its line or below it, further in: the first line alone is quoted in notes. Comments count, see `beside`.
 BEGINS = re.compile(r"^([ \t]*)(?:[^\n]{0,80}?[:`*>][ \t]*)??(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)"
-                    r"(?=[^\n]{0,300}\)[^\n)]{0,300}:[ \t]*(?:return|yield|raise|pass|\w+[ \t]*[=(])|[^\n]*\n\1[ \t]+\S)|^[ \t]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
-# What a list, a quotation, a listing, a prompt or a diff puts before a line of code. As wide it stays: how far a line is in says what is a body.
+                    r"(?=[^\n]{0,300}\)[^\n)]{0,300}:[ \t]*(?:return|yield|raise|pass|\w+[ \t]*[=(])|[^\n]*\n(?:[ \t]*\n){0,3}\1[ \t]+\S)|^[ \t]*(\w+)[ \t]*=[ \t]*lambda\b", re.MULTILINE)
+# What a list, a quotation, a listing, a prompt or a diff puts before a line of code.
 DECORATION = re.compile(r"^(?:[ \t]*(?:>>>|\.\.\.|[-+*>|#`]+|In \[\d*\]:|\d{1,4}[.):|]?(?=[ \t])))+", re.MULTILINE)
 TAGS = re.compile(r"^(?:[ \t]*</?[a-z][^>\n]{0,200}>)+", re.MULTILINE)
 MAX_BODY = 2_000    # characters in which a body says that it is not written yet
@@ -85,7 +85,7 @@ def begun(text: str, unwritten: bool = False) -> set[str]:
 
 
 def _begun(text: str, unwritten: bool = False) -> list[str]:
-    plain = DECORATION.sub(lambda found: " " * len(found[0]), TAGS.sub("", text))
+    plain = DECORATION.sub("", TAGS.sub("", text.replace("\xa0", " ")))
     return [found[2] or found[3] for found in BEGINS.finditer(plain) if unwritten or found[3] or _has_body(plain, found)]
 
 

@@ -96,15 +96,14 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     import sys
 
     from autograder.authoring.implementations import student_path
-    from autograder.checks.limited import Limited
-    from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.checks.protocol import run_exercise
     from autograder.checks.withheld import GRADERS
     from autograder.checks.withholding import in_chapter
     from autograder.grading.assignment import load_assignment
     from autograder.grading.stopped import stopped
     from autograder.grading.verdict import asked_of, left_to_people
     from autograder.imports import stand_ins
-    from course.own_notebook import as_main, cells_of, run_cells, taken
+    from course.own_notebook import Own, cells_of, run_cells, taken
 
     path = student_path(impl, one.number)
     work = taken(path, load_assignment(one.number)) if path.suffix == ".ipynb" else None
@@ -115,10 +114,9 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
         module, failures = run_cells(cells_of(path, work), path.name, GRADERS | withheld)
         for _, failure in failures:
             print(failure)
-        with as_main(module):
-            for exercise in (exercise for exercise in exercises if exercise.stages):
-                print(f"course check: {exercise.id} ...", file=sys.stderr)
-                results.append((exercise, run_exercise(exercise, Limited(LocalStudent(vars(module))))))
+        for exercise in (exercise for exercise in exercises if exercise.stages):
+            print(f"course check: {exercise.id} ...", file=sys.stderr)
+            results.append((exercise, run_exercise(exercise, Own(module))))
     if work:
         work.beside = stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises)) | work.beside
     ids = [exercise.id for exercise in exercises]

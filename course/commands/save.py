@@ -20,11 +20,11 @@ def run(args) -> int:
     from autograder.authoring import package
     from autograder.authoring.catalogue import assignment
     from autograder.authoring.implementations import student_path
-    from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.checks.protocol import run_exercise
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from course.commands.check import _own_notebook
-    from course.own_notebook import as_main, cells_of, run_cells, taken
+    from course.own_notebook import Own, cells_of, run_cells, taken
 
     one = assignment(args.assignment)
     path = student_path(args.notebook or _own_notebook(one), one.number)
@@ -36,10 +36,9 @@ def run(args) -> int:
         for _, failure in failures:
             print(failure)
         passing, left = [], []
-        with as_main(module):
-            for exercise in (exercise for exercise in one.exercises.values() if exercise.stages):
-                result = run_exercise(exercise, LocalStudent(vars(module)), mistakes=[])
-                (passing if result.earned == result.points else left).append(exercise)
+        for exercise in (exercise for exercise in one.exercises.values() if exercise.stages):
+            result = run_exercise(exercise, Own(module), mistakes=[])
+            (passing if result.earned == result.points else left).append(exercise)
     names = [name for exercise in passing for name in (exercise.function, *exercise.also)]
     saved = None
     if names:

@@ -2,12 +2,14 @@
 import io
 import json
 import os
+import warnings
 
 import pytest
+import torch
 
 from autograder.authoring import catalogue
 from course.cli import main
-from course.own_notebook import run_cells
+from course.own_notebook import Own, run_cells
 
 NAME = "90-stand-in"
 RIGHT = "def double(x):\n    return x + x"
@@ -31,6 +33,11 @@ FORMS = {       # cells in order: grade id or None, and source
                                              "    return x + x if isinstance(pickle.loads(pickle.dumps(Two())), sys.modules[Two.__module__].Two) else 0")],
     "magics": [("double", "%time 1\n!ls\n" + RIGHT)],
     "cell magic": [("double", "%%time\n" + RIGHT)],
+    "indented as a whole": [("double", "    def double(x):\n        return x + x\n    y = 2")],
+    "with Python's prompts": [("double", ">>> def double(x):\n...     return x + x\n...\n>>> y = 2")],
+    "with IPython's prompts": [("double", "In [12]: def double(x):\n    ...:     return x + x")],
+    "settings of the process": [("double", RIGHT), (None, "import torch, numpy, warnings\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)\n"
+                                                          "numpy.seterr(all='raise')\nwarnings.simplefilter('error')")],
     "split": [("double", "def double(x):"), (None, "    return x + x")],
     "wrong": [("double", WRONG)],
 }
@@ -82,6 +89,14 @@ def test_a_notebook_of_something_else_is_refused_at_home_as_in_grading(stand_in,
     path = written(tmp_path / f"{NAME}.ipynb", [("other", "x = 1"), ("another", "y = 2")])
     assert main(["check", str(path)]) == 2
     assert "it does not look like this assignment" in capsys.readouterr().err
+
+
+def test_what_a_notebook_sets_for_the_process_holds_for_its_own_code_alone():
+    before = torch.get_default_dtype(), list(warnings.filters)
+    module, failures = run_cells([("one", "import torch, warnings\ntorch.set_default_dtype(torch.float64)\nwarnings.simplefilter('error')\ndef kind():\n    return str(torch.ones(1).dtype)")], "mine")
+    assert not failures and (torch.get_default_dtype(), list(warnings.filters)) == before
+    assert Own(module).call("kind").value == "torch.float64"
+    assert (torch.get_default_dtype(), list(warnings.filters)) == before
 
 
 def test_a_key_on_the_keyboard_ends_the_cells_and_nothing_else_does(monkeypatch):

@@ -94,6 +94,7 @@ def test_a_variable_or_a_quoted_line_of_an_exercises_name_asks_for_nobody():
 LISTED = {"a list": "- def f(x):\n      return x + 1", "a numbered list": "1. def f(x):\n       return x + 1", "line numbers": "1 def f(x):\n2     return x + 1",
           "a doctest": ">>> def f(x):\n...     return x + 1\n>>> f(1)\n2", "a diff": "+def f(x):\n+    return x + 1", "a fold": "<details><summary>mine</summary><pre><code>def f(x):\n    return x + 1\n</code></pre>",
           "one line in a sentence": "My answer: `def f(x): return x + 1`", "behind a word": "Answer of 3: def f(x):\n    return x + 1", "a quotation": "> def f(x):\n>     return x + 1",
+          "a blank line": "def f(x):\n\n    return x + 1", "spaces that do not break": "def f(x):\n\xa0\xa0\xa0\xa0return x + 1", "a prompt before the first line": "In [12]: def f(x):\n    return x + 1",
           "a prompt": "In [5]: def f(x):\n            return x + 1", "a table": "| def f(x):\n|     return x + 1"}
 
 
