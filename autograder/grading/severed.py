@@ -1,24 +1,39 @@
-"""An exercise's cell that was split in the middle of its code: one part is no Python without the other, so neither Jupyter nor grading runs all of it.
+"""An exercise's cell that holds the whole answer and is no Python: it was split in the middle of its code, or what is not code was pasted along.
 
-The notebook shows the same error at home. But the whole answer is there, so where such an exercise loses points, a person looks.
+The notebook shows the same error at home. But the answer is there, so where such an exercise loses points, a person looks.
 """
 import ast
 import warnings
 from collections.abc import Sequence
 
+from autograder.grading.misplaced import unfenced
+
 SEVERED = "This exercise lost points, and its cell and the one below are Python only together: it may have been split, and the answer be in both."
+
+PASTED = "This exercise lost points, and its cell is Python but for spaces, quotes, fences or an `await` that do not run here: the answer may be right."
+LOOK_ALIKES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": "", "\ufeff": "", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2212": "-"})
+
+
+def pasted(pieces: Sequence[tuple[str | None, str]], own: set[str]) -> set[str]:
+    """The exercises whose cell is no Python, and is without what an editor or a chat puts into code. See `severed` for the arguments."""
+    return {grade_id for grade_id, source in pieces if grade_id in own and not _is_python(source, 0)
+            and _is_python(unfenced(source.translate(LOOK_ALIKES)), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)}
 
 
 def severed(pieces: Sequence[tuple[str | None, str]], own: set[str]) -> set[str]:
     """The exercises whose cell makes Python only with the next one that runs. pieces: grade id and source in running order; own: the exercises
     whose cell the student wrote."""
     return {grade_id for (grade_id, source), (_, below) in zip(pieces, pieces[1:]) if grade_id in own
-            and not (_is_python(source) and _is_python(below)) and _is_python(f"{source}\n{below}")}
+            and not (_parses(source) and _parses(below)) and _parses(f"{source}\n{below}")}
 
 
-def _is_python(source: str) -> bool:
+def _parses(source: str) -> bool:
+    return _is_python(source, ast.PyCF_ONLY_AST)
+
+
+def _is_python(source: str, flags: int) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return ast.parse(source) is not None
+            return compile(source, "cell", "exec", flags, dont_inherit=True) is not None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False

@@ -36,7 +36,7 @@ class Unclaimed:
 def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
     """The places of those cells that say something beyond `given`, the sources of the notebook as it was given."""
     ours = {source.strip() for source in given}
-    said = {line.strip() for source in ours for text in (source, *_strings(source)) for line in text.splitlines()}
+    said = {_bare(line) for source in ours for text in (source, *_strings(source)) for line in text.splitlines()}
     return sorted({cell.place for cell in cells if cell.unread or cell.source.strip() not in ours and _letters(cell, said) >= TRIVIAL})
 
 
@@ -51,9 +51,14 @@ def _strings(source: str) -> tuple[str, ...]:
 
 def _letters(cell: Unclaimed, given: set[str]) -> int:
     text = _beside_code(cell.source, given) if cell.kind == "code" else cell.source
-    letters = [letter for line in text.splitlines() if line.strip() not in given for letter in line if letter.isalnum()]
+    letters = [letter for line in text.splitlines() if _bare(line) not in given for letter in line if letter.isalnum()]
     note = (_is_python(cell.source) if cell.kind == "code" else cell.grade_id) and len(letters) < A_NOTE and all(map(str.isascii, letters))
     return 0 if note else len(letters)
+
+
+def _bare(line: str) -> str:
+    """A line without what makes it a comment, a quotation or an item: what was given stays so in a comment."""
+    return line.strip().lstrip("#>*-` \t")
 
 
 def _is_python(source: str) -> bool:
@@ -76,7 +81,7 @@ def _beside_code(source: str, given: set[str]) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         return source
     lines = plain.split("\n")       # what stands in a line of ours is ours
-    return "\n".join(questions + [text for text, row in comments + strings if not 0 < row <= len(lines) or lines[row - 1].strip() not in given])
+    return "\n".join(questions + [text for text, row in comments + strings if not 0 < row <= len(lines) or _bare(lines[row - 1]) not in given])
 
 
 def _told(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -101,7 +101,7 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     from autograder.checks.withholding import in_chapter
     from autograder.grading.assignment import load_assignment
     from autograder.grading.stopped import stopped
-    from autograder.grading.verdict import asked_of, left_to_people
+    from autograder.grading.verdict import FAILED, asked_of, left_to_people
     from autograder.imports import stand_ins
     from course.own_notebook import Own, cells_of, run_cells, taken
 
@@ -121,4 +121,5 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
         work.beside = stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises)) | work.beside
     ids = [exercise.id for exercise in exercises]
     human = left_to_people(work, [result.to_json() for _, result in results], ids) if work else []
-    return results, {entry["exercise"]: entry["reason"] for entry in human}
+    failed = {exercise.id: FAILED for exercise, result in results if any(stage.status == "fault" for stage in result.stages)}
+    return results, {entry["exercise"]: entry["reason"] for entry in human} | failed

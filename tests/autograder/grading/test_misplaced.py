@@ -114,6 +114,12 @@ def test_the_given_cell_in_a_comment_or_a_text_and_what_is_put_off_ask_for_nobod
             assert work.waiting == {} and work.beside == {}
 
 
+@pytest.mark.parametrize("text", ["# " + STUB["f"].replace("\n", "\n# "), "> " + STUB["intro"].replace("\n", "\n> "), f"- {STUB['intro']}"])
+def test_what_was_given_is_no_written_answer_in_a_comment_or_a_quotation_either(text):
+    cell = added(text) if text.startswith("#") else SubmittedCell("markdown", None, text)
+    assert transplant(PRISTINE, [*as_submitted(), cell]).waiting == {}
+
+
 def test_an_emptied_cell_does_not_replace_the_function_that_was_moved_elsewhere():
     work = transplant(PRISTINE, as_submitted(("f", f"{F}\n\n{G}"), ("g", "  \n")))
     assert running(work)[-1] == ("f", f"{F}\n\n{G}") and work.waiting == {}

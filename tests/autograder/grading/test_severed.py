@@ -1,7 +1,7 @@
 """A cell that was split in the middle of its code: a person looks at an exercise that loses points by it."""
 import pytest
 
-from autograder.grading.severed import SEVERED
+from autograder.grading.severed import PASTED, SEVERED
 from autograder.grading.transplant import transplant
 from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted
 
@@ -26,3 +26,14 @@ def test_cells_that_stand_alone_or_are_no_python_together_either_ask_for_nobody(
 def test_a_cell_that_was_split_with_its_name_is_told_once():
     cells = [cell for one in as_submitted(("f", "def f(x):")) for cell in ([one, type(one)("code", "f", "    return x")] if one.grade_id == "f" else [one])]
     assert transplant(PRISTINE, cells).rebound == {"f": SEVERED}
+
+
+@pytest.mark.parametrize("own", ["def f(x):\n\xa0\xa0\xa0\xa0return x + 1", "```python\ndef f(x):\n    return x + 1\n```", "def f(x):\n    return \u201cone\u201d", "def f(x):\n    return x \u2212 1",
+                                 "def f(x):\n    return x + 1\nawait later()"])
+def test_a_cell_that_is_python_but_for_what_was_pasted_along_is_told(own):
+    assert found(own) == {"f": PASTED}
+
+
+@pytest.mark.parametrize("own", ["def f(x):\n    return x + 1", "def f(x):\n    return '\u201cone\u201d'", "def f(x)\n    return x", "this is my answer", "def f(x):\n    for i in", "return 5"])
+def test_a_cell_that_runs_or_is_not_finished_asks_for_nobody(own):
+    assert found(own) == {}
