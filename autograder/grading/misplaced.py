@@ -84,9 +84,10 @@ def begun(text: str, unwritten: bool = False) -> set[str]:
     return set(_begun(text, unwritten))
 
 
-def _begun(text: str, unwritten: bool = False) -> list[str]:
+@lru_cache(maxsize=512)     # as `_definitions`
+def _begun(text: str, unwritten: bool = False) -> tuple[str, ...]:
     plain = DECORATION.sub("", TAGS.sub("", text.replace("\xa0", " ")))
-    return [found[2] or found[3] for found in BEGINS.finditer(plain) if unwritten or found[3] or _has_body(plain, found)]
+    return tuple(found[2] or found[3] for found in BEGINS.finditer(plain) if unwritten or found[3] or _has_body(plain, found))
 
 
 def _has_body(plain: str, found: re.Match) -> bool:

@@ -17,7 +17,7 @@ REBOUND = "This exercise lost points, and `{}`, which its cell uses, is given an
 def rebound(pieces: Sequence[tuple[str | None, str]], own: set[str], functions: dict[str, set[str]]) -> dict[str, str]:
     """By exercise, a name that its cell uses, or its function's, to which a later cell gives another value. pieces: grade id and source in running order;
     own: the exercises whose cell the student wrote; functions: by exercise those that it asks for."""
-    found, names = {}, [_bound(source) for _, source in pieces]
+    found, names, origins = {}, [_bound(source) for _, source in pieces], [_origins(source) for _, source in pieces]
     for exercise in own & functions.keys():
         last = max((place for place, (grade_id, _) in enumerate(pieces) if grade_id == exercise), default=None)
         if last is None:
@@ -25,11 +25,11 @@ def rebound(pieces: Sequence[tuple[str | None, str]], own: set[str], functions: 
         code = {one for grade_id, source in pieces if grade_id == exercise for one in definitions(source).items()}
         used = {name for grade_id, source in pieces if grade_id == exercise for name in _used(source)} | functions[exercise]
         before = {name for some in names[:last + 1] for name in set().union(*some)} | vars(builtins).keys()
-        known = {one for _, source in pieces[:last + 1] for one in _origins(source)}
+        known = set().union(*origins[:last + 1])
         for place in range(last + 1, len(pieces)):
             assigned, imported = names[place]
             same = {name for name, other in definitions(pieces[place][1]).items() if (name, other) in code}
-            others = imported - {name for name, origin in _origins(pieces[place][1]) if (name, origin) in known}
+            others = imported - {name for name, origin in origins[place] if (name, origin) in known}
             hits = sorted((used & before & (assigned | others) | functions[exercise] & imported) - same)
             if hits:
                 found.setdefault(exercise, hits[0])
