@@ -122,17 +122,23 @@ class Own(Limited):
 @contextmanager
 def as_main(module: types.ModuleType) -> Iterator[None]:
     """The module is `__main__` in this block, so that what looks a class's module up by name finds it; nobody answers what it asks on the
-    keyboard; and what it sets for the whole process holds in its blocks alone, as the checks are in another process in grading."""
-    before, ours = (sys.modules["__main__"], sys.stdin), _settings()
+    keyboard; what it sets for the whole process holds in its blocks alone, and `os._exit` ends a cell or a call: in grading the checks are in another process."""
+    before, ours, process, end = (sys.modules["__main__"], sys.stdin, os._exit), _settings(), os.getpid(), os._exit
+
+    def ended(code: int) -> None:
+        if os.getpid() != process:      # a child of theirs, or of a library's
+            end(code)
+        raise SystemExit(code)
+
     with open(os.devnull, encoding="utf-8") as nobody:
-        sys.modules["__main__"], sys.stdin = module, nobody
+        sys.modules["__main__"], sys.stdin, os._exit = module, nobody, ended
         _set(module.__dict__.get(SETTINGS, ours))
         try:
             yield
         finally:
             module.__dict__[SETTINGS] = _settings()
             _set(ours)
-            sys.modules["__main__"], sys.stdin = before
+            sys.modules["__main__"], sys.stdin, os._exit = before
 
 
 def _settings() -> tuple:

@@ -22,7 +22,7 @@ def run(args) -> int:
     from autograder.authoring.catalogue import exercises_named
     from autograder.errors import CourseError
 
-    paths = [word for word in args.what if word.endswith((".ipynb", ".py"))]
+    paths = [word for word in args.what if word.lower().endswith((".ipynb", ".py"))]
     names = [word for word in args.what if word not in paths]
     if len(paths) > 1 or len(names) > 1:
         raise CourseError("give one exercise or assignment and one notebook, for example "
@@ -106,7 +106,7 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     from course.own_notebook import Own, cells_of, run_cells, taken
 
     path = student_path(impl, one.number)
-    work = taken(path, load_assignment(one.number)) if path.suffix == ".ipynb" else None
+    work = taken(path, load_assignment(one.number)) if path.suffix.lower() == ".ipynb" else None
     print(f"course check: {path} runs in this process, without a sandbox: check only your own code this way "
           "(`course grade` is for other people's)", file=sys.stderr)
     withheld, results = in_chapter(one.exercises.values()), []

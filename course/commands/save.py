@@ -28,7 +28,7 @@ def run(args) -> int:
 
     one = assignment(args.assignment)
     path = student_path(args.notebook or _own_notebook(one), one.number)
-    if path.suffix != ".ipynb":
+    if path.suffix.lower() != ".ipynb":
         raise CourseError(f"{path} is not a notebook: `course save` takes functions out of a notebook's cells")
     cells = cells_of(path, taken(path, load_assignment(one.number)))
     with contextlib.redirect_stdout(sys.stderr):

@@ -28,6 +28,7 @@ FORMS = {       # cells in order: grade id or None, and source
     "above the own cell": [(None, RIGHT), ("double", GIVEN)],
     "changed below": [("double", "n = 2\ndef double(x):\n    return x * n"), (None, "n = 3")],
     "exit below": [("double", RIGHT), (None, "exit()")],
+    "the process ended below": [("double", RIGHT), (None, "import os\nos._exit(0)")],
     "future of an earlier cell": [(None, "from __future__ import annotations"), ("double", "def double(x: Nowhere) -> Nowhere:\n    return x + x")],
     "a dataclass by its module": [("double", "import pickle, sys\nclass Two:\n    pass\ndef double(x):\n"
                                              "    return x + x if isinstance(pickle.loads(pickle.dumps(Two())), sys.modules[Two.__module__].Two) else 0")],
