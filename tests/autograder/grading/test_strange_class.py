@@ -63,7 +63,7 @@ def own_class(notebook_of):
         ("backslash.zip", zip_of((f"me\\{FILE}", right)), 3), ("outside.zip", zip_of(("../../x", b"x"), (FILE, right)), 3),
         ("halves", folder(cells(("double", "def double(x):\n    return x + abs(x)"), (None, "\ud800\0" + "x = 1"))), 1),
         ("deletes", folder(cells(("double", "import os\ndef double(x):\n    os._exit(0)"))), 0),
-        ("missing", folder(cells(("double", "import a_package_that_is_nowhere\ndef double(x):\n    return 0"))), 0),
+        ("missing", folder(cells(("double", "import a_package_that_is_nowhere\ndef double(x):\n    return 0"))), "human"),
         ("header.zip", bytes(broken_header), "human"), ("empty.zip", b"", "human"), ("none.zip", zip_of(), "human"),
         ("bomb.zip", zip_of((FILE, b"0" * 10_000_000)), "human"), ("crypt.zip", bytes(encrypted), "human"),
         ("inner.zip", zip_of(("work.zip", zip_of((FILE, right)))), "human"), ("cut.zip", zip_of((FILE, right))[:-25], "human"),
