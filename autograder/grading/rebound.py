@@ -47,8 +47,12 @@ def _used(source: str) -> Iterator[str]:
 
 def _bound(source: str) -> tuple[set[str], set[str]]:
     """The names to which a cell gives a value when it runs, and those that it imports."""
-    symbols = [*getattr(_table(source), "get_symbols", list)()]
-    return {one.get_name() for one in symbols if one.is_assigned()}, {one.get_name() for one in symbols if one.is_imported()}
+    table = _table(source)
+    symbols, inner = [*getattr(table, "get_symbols", list)()], [*getattr(table, "get_children", list)()]
+    for one in inner:       # grows as it is read: functions that say `global`
+        inner += one.get_children()
+    told = {name.get_name() for one in inner for name in one.get_symbols() if name.is_declared_global() and name.is_assigned()}
+    return told | {one.get_name() for one in symbols if one.is_assigned()}, {one.get_name() for one in symbols if one.is_imported()}
 
 
 def _origins(source: str) -> set[tuple[str, str]]:

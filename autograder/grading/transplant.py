@@ -31,7 +31,7 @@ from autograder.grading.misplaced import (
     unseen,
 )
 from autograder.grading.rebound import REBOUND, rebound
-from autograder.grading.severed import PASTED, SEVERED, pasted, severed
+from autograder.grading.severed import BROKEN, PASTED, SEVERED, broken, pasted, severed
 from autograder.grading.unclaimed import Unclaimed, with_text
 
 NO_CELL = new_code_cell()
@@ -165,7 +165,7 @@ def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], u
     result.beside = {grade_id: BESIDE.format(name, _numbers(places)) for grade_id, (name, places) in beside(every, sources, stubs).items()}
     functions = {grade_id: set(names) for grade_id, names in stubs.items()}
     plain = [(piece.grade_id, piece.source) for piece in result.pieces]
-    result.rebound = dict.fromkeys(severed(plain, set(result.own)), SEVERED) | dict.fromkeys(pasted(plain, set(result.own)), PASTED)
+    result.rebound = dict.fromkeys(broken(plain, set(result.own)), BROKEN) | dict.fromkeys(severed(plain, set(result.own)), SEVERED) | dict.fromkeys(pasted(plain, set(result.own)), PASTED)
     result.rebound |= {grade_id: REBOUND.format(name) for grade_id, name in rebound(plain, set(result.own), functions).items()}
 
 

@@ -14,7 +14,7 @@ def found(below, own=F):
 
 @pytest.mark.parametrize(("below", "name"), [
     ("f = 5", "f"), ("for f in range(3): pass", "f"), ("del f", "f"), ("(f := 1)", "f"), ("import math as f", "f"), ("with open('x') as f: pass", "f"), ("sum = 0\nfor i in range(3):\n    sum += i", "sum"),
-    ("def helper(x):\n    return 0", "helper"), ("SCALE = 3", "SCALE"), ("math = 10", "math"), ("for math in [1]: pass", "math"), ("del math", "math"), ("import cmath as math", "math"), ("from torch import sqrt as math", "math"), ("if True:\n    helper = None", "helper")])
+    ("def helper(x):\n    return 0", "helper"), ("SCALE = 3", "SCALE"), ("math = 10", "math"), ("def later():\n    global SCALE\n    SCALE = 3\nlater()", "SCALE"), ("for math in [1]: pass", "math"), ("del math", "math"), ("import cmath as math", "math"), ("from torch import sqrt as math", "math"), ("if True:\n    helper = None", "helper")])
 def test_a_name_that_the_cell_uses_and_a_later_cell_changes_is_told(below, name):
     assert found(below) == {"f": REBOUND.format(name)}
 

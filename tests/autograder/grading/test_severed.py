@@ -1,7 +1,7 @@
 """A cell that was split in the middle of its code: a person looks at an exercise that loses points by it."""
 import pytest
 
-from autograder.grading.severed import PASTED, SEVERED
+from autograder.grading.severed import BROKEN, PASTED, SEVERED
 from autograder.grading.transplant import transplant
 from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted
 
@@ -36,4 +36,14 @@ def test_a_cell_that_is_python_but_for_what_was_pasted_along_is_told(own):
 
 @pytest.mark.parametrize("own", ["def f(x):\n    return x + 1", "def f(x):\n    return '\u201cone\u201d'", "def f(x)\n    return x", "this is my answer", "def f(x):\n    for i in", "return 5"])
 def test_a_cell_that_runs_or_is_not_finished_asks_for_nobody(own):
+    assert found(own) == {}
+
+
+@pytest.mark.parametrize("own", ["def f(x):\n    return x + 1\n\nprint(f(1)", "y = = 3\ndef f(x):\n\n    return x + 1\n", "Here is my answer.\ndef f(x):\n    return x + 1", "print(1\nclass f:\n    def g(self):\n        return 1"])
+def test_a_whole_function_in_a_cell_that_is_no_python_for_another_line_is_told(own):
+    assert found(own) == {"f": BROKEN}
+
+
+@pytest.mark.parametrize("own", [f"print(1\n{PRISTINE.cells[2].source}", "print(1\ndef f(x):\n    return x +\n", "print(1\ndef f(x):\n    raise NotImplementedError('later')\n"])
+def test_a_function_that_is_not_finished_in_such_a_cell_asks_for_nobody(own):
     assert found(own) == {}
