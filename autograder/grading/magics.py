@@ -28,7 +28,7 @@ def without_magics(source: str) -> tuple[str, list[str]]:
         if name.split()[0] not in KEEPS_BODY or first == len(lines):
             return "", dropped
     lines = lines[first:]
-    if _is_python("\n".join(lines)):
+    if is_python("\n".join(lines)):
         return ("\n".join(lines) if dropped else source), dropped
     if plain := _without_prompts(lines):
         return plain, dropped
@@ -55,16 +55,7 @@ def _without_prompts(lines: list[str]) -> str:
     for transform in (leading_indent, classic_prompt, ipython_prompt):
         whole = transform(whole)
     plain = "".join(whole).removesuffix("\n")
-    return plain if plain != "\n".join(lines) and _runs(plain) else ""
-
-
-def _runs(source: str) -> bool:
-    """Whether it can be compiled: a `return` outside of a function parses, and is half of a cell that was split."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return compile(source, "cell", "exec", dont_inherit=True) is not None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    return plain if plain != "\n".join(lines) and is_python(plain, 0) else ""
 
 
 def _is_ipython(line: str) -> bool:
@@ -84,12 +75,13 @@ def _is_magic(text: str) -> bool:
     return text[:1] == "%" and (text[1:2].isalpha() or text[1:2] == "_")
 
 
-def _is_python(source: str) -> bool:
+def is_python(source: str, flags: int = ast.PyCF_ONLY_AST) -> bool:
+    """Whether it parses; or compiles, with other flags: a `return` outside of a function parses, and is half of a cell that was split."""
     try:
-        ast.parse(source)
+        with warnings.catch_warnings(action="ignore"):
+            return compile(source, "cell", "exec", flags, dont_inherit=True) is not None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return True
 
 
 def _lines_inside_strings(lines: list[str]) -> set[int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from autograder.grading.misplaced import definitions
 
-REBOUND = "This exercise lost points, and `{}`, which its cell uses, is given another value in a cell below: what was judged may not be what the check there saw."
+REBOUND = "This exercise lost points, and `{}`, which its cell uses, is set again or deleted in a cell below: what was judged may not be what the check there saw."
 
 
 def rebound(pieces: Sequence[tuple[str | None, str]], own: set[str], functions: dict[str, set[str]]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autograder.grading.magics import without_magics
+from autograder.grading.magics import is_python, without_magics
 
 TRIVIAL = 8             # letters and digits; a cell with fewer is a mark ("ok", "Task 2"), no answer
 A_NOTE = 25             # the same for what added code says, "# todo: the second case", and for what is put into a text of ours, such as a name
@@ -52,20 +52,13 @@ def _strings(source: str) -> tuple[str, ...]:
 def _letters(cell: Unclaimed, given: set[str]) -> int:
     text = _beside_code(cell.source, given) if cell.kind == "code" else cell.source
     letters = [letter for line in text.splitlines() if _bare(line) not in given for letter in line if letter.isalnum()]
-    note = (_is_python(cell.source) if cell.kind == "code" else cell.grade_id) and len(letters) < A_NOTE and all(map(str.isascii, letters))
+    note = (is_python(without_magics(cell.source)[0]) if cell.kind == "code" else cell.grade_id) and len(letters) < A_NOTE and all(map(str.isascii, letters))
     return 0 if note else len(letters)
 
 
 def _bare(line: str) -> str:
     """A line without what makes it a comment, a quotation or an item: what was given stays so in a comment."""
     return line.strip().lstrip("#>*-` \t")
-
-
-def _is_python(source: str) -> bool:
-    try:
-        return ast.parse(without_magics(source)[0]) is not None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
 
 
 def _beside_code(source: str, given: set[str]) -> str:
