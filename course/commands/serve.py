@@ -34,8 +34,11 @@ then, with `pip install openai`:
 
 served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
 Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
-start; 1 a process with a slice of the model was lost. The API key is better given as {KEY_VARIABLE}: arguments can be
-read by everybody on the machine.
+start; 1 a process with a slice of the model was lost.
+
+To ask clients for a key, set {KEY_VARIABLE} in the environment. The option --api-key does the same, but every
+user of this machine can read it in the list of processes. Only /health answers without the key. Without one, requests
+must name this machine by an address, localhost or --host: a web page cannot reach the server under a name of its own.
 """
 
 
@@ -66,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where, and to whom")
     where.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
     where.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: a free one, which is printed)")
-    where.add_argument("--api-key", metavar="KEY", help=f"what clients must send (default: ${KEY_VARIABLE}; if "
-                       "neither is given, no key is asked for)")
+    where.add_argument("--api-key", metavar="KEY", help=f"what clients must send; better set ${KEY_VARIABLE}, "
+                       "because others can read arguments (default: no key is asked for)")
     where.add_argument("--open-to-all", action="store_true",
                        help="listen at an address other than this machine's own without an API key")
     where.add_argument("--shutdown-timeout", type=float, default=5.0, metavar="SECONDS",
@@ -104,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     """Load, say what is served where, and serve until a signal; 0."""
     api_key = args.api_key or os.environ.get(KEY_VARIABLE) or None
     if not _is_loopback(args.host) and api_key is None and not args.open_to_all:
-        raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE} or --api-key, or say --open-to-all")
+        raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE}, or say --open-to-all")
     if not 0 <= args.port < 65536:
         raise CourseError(f"--port is {args.port}: give 0 to 65535")
     if args.trace and not args.trace.absolute().parent.is_dir():
@@ -205,7 +208,8 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     encoder_name = Path(args.encoder).resolve().name if args.encoder else DEFAULT_ENCODER_NAME
     limits = Limits(num_connections=allow_connections(Limits.num_connections), shutdown_seconds=args.shutdown_timeout)
     served = Served(engine, name, loaded.render_chat if loaded.chat_template else None, encoder, encoder_name, api_key,
-                    args.enable_prompt_tokens_details, limits)
+                    args.enable_prompt_tokens_details, limits,
+                    None if args.open_to_all else ("localhost", args.host))
     server = make_server(create_app(served), limits)
     losses = []
     if ranks is not None:

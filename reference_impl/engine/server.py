@@ -12,6 +12,7 @@ Not here: TLS, accounts, fairness between clients. A proxy in front does these b
 import asyncio
 import contextlib
 import hashlib
+import ipaddress
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -55,6 +56,8 @@ class Served:
     api_key: str | None = None
     tells_cached: bool = False  # whether usages say how much of a prompt was found computed
     limits: Limits = field(default_factory=Limits)
+    # Without a key, the host names by which a client may ask; None: any. See `_check_host`.
+    host_names: tuple[str, ...] | None = ("localhost",)
 
     @property
     def adapter_names(self) -> list[str]:
@@ -126,8 +129,9 @@ class Handler:
         healthy = self.serving.is_healthy
         return JSONResponse({"status": "ok" if healthy else "the engine stopped"}, 200 if healthy else 503)
 
-    async def metrics_text(self) -> Response:
+    async def metrics_text(self, request: Request) -> Response:
         """For Prometheus."""
+        self._authorise(request)
         self.metrics.update(self.served.engine)
         self.metrics.tasks.set(len(asyncio.all_tasks()))
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -201,7 +205,24 @@ class Handler:
         finally:
             self._num_embedded -= 1
 
+    def _check_host(self, request: Request) -> None:
+        """Refuse a page on the web that has pointed its own name at this machine (DNS rebinding).
+
+        A browser sends the page's host name, so an address or one of our own names is safe.
+        """
+        if self.served.host_names is None:
+            return
+        try:
+            if request.url.hostname not in self.served.host_names:
+                ipaddress.ip_address(request.url.hostname or "")
+        except ValueError:
+            raise ApiError(403, f"Host {request.headers.get('host', '')!r} is not this server: use its "
+                           "address, or start it with an API key", "permission_error",
+                           code="invalid_host") from None
+
     def _authorise(self, request: Request) -> None:
+        if self.served.api_key is None:
+            self._check_host(request)
         expected, given = self.served.api_key, request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
         # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in any case (RFC 9110, 11.1).

@@ -16,7 +16,7 @@ SHORT = {"model": "tiny", "prompt": "hi", "max_tokens": 3}
 
 def request_bytes(body, path="/v1/completions", length=None):
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
     return f"{head}{len(content) if length is None else length}\r\n\r\n".encode() + content
 
 
@@ -145,7 +145,7 @@ def test_a_body_that_trickles_is_cut_off(hasty):
 
 @pytest.mark.parametrize("data", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET / SMTP/9\r\n\r\n",
                                   b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
-                                  b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+                                  b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
                                   b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
                          ids=["TLS", "another protocol", "huge headers", "negative length", "two lengths"])
 def test_what_is_no_http_is_refused(hasty, data):

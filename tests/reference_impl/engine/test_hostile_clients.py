@@ -150,9 +150,26 @@ def test_without_the_key_nothing_is_told(strict, header):
     headers = {} if header is None else {"Authorization": header.encode()}
     for answer in (strict.post("/v1/completions", json=TEXT, headers=headers),
                    strict.post("/v1/completions", content=b"{", headers=headers),
-                   strict.get("/v1/models", headers=headers)):
+                   strict.get("/v1/models", headers=headers), strict.get("/metrics", headers=headers)):
         assert check_shape(answer, 401)["code"] == "invalid_api_key"
     assert strict.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/v1/completions"])
+@pytest.mark.parametrize(("host", "status"), [
+    ("evil.example", 403), ("evil.example:8000", 403), ("localhost.evil.example", 403),
+    ("127.0.0.1.evil.example", 403), ("localhost", 200), ("localhost:8000", 200),
+    ("127.0.0.1:8000", 200), ("[::1]:8000", 200), ("192.168.1.7", 200)])
+def test_without_a_key_a_web_page_cannot_use_its_own_name_for_the_server(running, path, host, status):
+    answer = (running.post(path, json=TEXT, headers={"Host": host}) if path == "/v1/completions"
+              else running.get(path, headers={"Host": host}))
+    assert answer.status_code == status
+    if status == 403:
+        assert check_shape(answer, 403)["code"] == "invalid_host"
+
+
+def test_with_a_key_any_name_of_the_server_will_do(strict):
+    assert strict.get("/v1/models", headers={**KEY, "Host": "gpu.example"}).status_code == 200
 
 
 def test_the_client_library_raises_authentication_errors(strict):
