@@ -16,7 +16,11 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import gensim.models.word2vec as word2vec  # noqa: E402  (threads are set before torch starts)
+try:
+    import gensim.models.word2vec as word2vec  # threads are set before torch starts
+except ModuleNotFoundError:
+    print("bench/skipgram.py: gensim, the rival, has no wheel for this Python; use 3.13 or older")
+    raise SystemExit(77) from None
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from record import compare, save  # noqa: E402

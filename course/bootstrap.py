@@ -24,7 +24,7 @@ NEW = ROOT / ".venv.new"
 OLD = ROOT / ".venv.old"
 STAMP = "word2serve-setup"      # a file in the environment: what it was made from, and where
 LOG = ROOT / "_build" / "setup.log"
-OLDEST, NEWEST = (3, 11), (3, 13)
+OLDEST, NEWEST = (3, 11), (3, 14)
 # What the sandbox and the browser tests need, and what only tests do: by Debian package any one of these programs, libraries or files.
 SYSTEM_PACKAGES = {"bubblewrap": ("bwrap",), "libseccomp2": ("libseccomp.so.2",),
                    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")}

@@ -37,7 +37,7 @@ README = """\
 Open `{notebook}` in JupyterLab, write your code in the cells that ask for it, and run the check below each: it says what
 holds, what does not, and what probably causes that. Hand in the notebook.
 
-You need Python 3.11 to 3.13 with the packages of `requirements.lock`:
+You need Python 3.11 to 3.14 with the packages of `requirements.lock`:
 
     python -m venv .venv
     .venv/bin/pip install -r requirements.lock

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from reference_impl.corpora.cache import CorpusError, sha256_of
 
+# The data in a wheel is the same for every Python; gensim has wheels for this one, and none for 3.14.
+PYTHON_OF_WHEELS = "3.13"
+
 # pip has no command for it. These few of its inner functions were tried with pip 23.2, and a pip that has
 # changed them gives an error that says so. Run in a process of its own, because importing pip changes distutils.
 FETCH_SOURCE = """
@@ -41,7 +44,8 @@ with command.main_context():
 def download_wheel(package: str, version: str, folder: Path) -> Path:
     """Download one wheel with pip and return its path. Only wheels: a source distribution would run its setup."""
     command = [*_pip(package, version), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--only-binary=:all:", "--dest", str(folder), f"{package}=={version}"]
+               "--only-binary=:all:", "--python-version", PYTHON_OF_WHEELS, "--dest", str(folder),
+               f"{package}=={version}"]
     return _only_file(command, package, version, folder, "*.whl")
 
 

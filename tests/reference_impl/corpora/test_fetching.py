@@ -14,16 +14,16 @@ from reference_impl.corpora.cache import written_whole
 CONTENT = b"bank\tsloping land\n"
 
 
-def make_wheel(folder, files, package="w2s_toy", version="1.0"):
+def make_wheel(folder, files, package="w2s_toy", version="1.0", tag="py3-none-any"):
     """A wheel that pip accepts, holding the given files."""
     info = f"{package}-{version}.dist-info"
     folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / f"{package}-{version}-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(folder / f"{package}-{version}-{tag}.whl", "w") as wheel:
         for name, content in files.items():
             wheel.writestr(name, content)
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
-                                        "Tag: py3-none-any\n")
+                                        f"Tag: {tag}\n")
         wheel.writestr(f"{info}/RECORD", "")
 
 
@@ -47,6 +47,14 @@ def test_a_pinned_file_is_taken_out_of_the_wheel_and_lies_in_the_cache(toy, tmp_
     assert (corpora.path("toy") / "data.tsv").read_bytes() == CONTENT
     assert sorted(p.name for p in corpora.path("toy").iterdir()) == ["data.tsv", "verified.json"]
     assert "toy: downloading w2s-toy 1.0" in capsys.readouterr().out
+
+
+def test_data_comes_from_a_wheel_that_this_python_could_not_install(toy, tmp_path):
+    """gensim carries word pairs and has no wheel for Python 3.14; the pairs are the same in every wheel."""
+    wheels = tmp_path / "wheels"
+    make_wheel(wheels, {"w2s_toy/data.tsv": CONTENT}, tag="cp313-none-any")
+    corpora.fetch(["toy"])
+    assert (corpora.path("toy") / "data.tsv").read_bytes() == CONTENT
 
 
 def test_after_a_fetch_the_same_process_can_still_import_setuptools(toy, tmp_path):

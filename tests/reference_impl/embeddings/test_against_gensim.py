@@ -23,6 +23,7 @@ def glosses_of_the_pairs(pairs):
 
 
 def test_skip_gram_orders_word_pairs_as_well_as_gensims(glosses_of_the_pairs, pairs):
+    pytest.importorskip("gensim")
     from gensim.models import Word2Vec
     vocabulary = Vocabulary.from_sentences(glosses_of_the_pairs, 2)
     ours = train_skipgram(encode(glosses_of_the_pairs, vocabulary), vocabulary, dim=50, window=5, epochs=40,

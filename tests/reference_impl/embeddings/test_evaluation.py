@@ -25,6 +25,7 @@ def random_vectors():
 
 @pytest.fixture(scope="module")
 def in_gensim(random_vectors):
+    pytest.importorskip("gensim")
     from gensim.models import KeyedVectors
     keyed = KeyedVectors(random_vectors.dim)
     keyed.add_vectors(random_vectors.words, random_vectors.matrix.numpy())
@@ -95,6 +96,7 @@ def test_accuracy_and_unknown_words_are_gensims(tmp_path):
             lines.append(" ".join(row))
             questions.append(Analogy("grid", *row))
     (tmp_path / "questions.txt").write_text("\n".join(lines) + "\n")
+    pytest.importorskip("gensim")
     from gensim.models import KeyedVectors
     keyed = KeyedVectors(8)
     keyed.add_vectors(words, grid)

@@ -60,6 +60,7 @@ def test_the_released_program_keeps_a_little_more():
 
 
 def test_the_kept_shares_are_those_of_gensim():
+    pytest.importorskip("gensim")
     from gensim.models import Word2Vec
     sentences = [["the"] * 50 + ["bank"] * 9 + ["of"] * 20 + ["river"] * 3]
     model = Word2Vec(min_count=1, sample=1e-2)

@@ -94,6 +94,7 @@ def test_the_mean_path_lies_between_the_entropy_and_one_bit_more():
 
 def gensims(seed=3):
     """A gensim model with hierarchical softmax, trained until its scores are far from zero."""
+    pytest.importorskip("gensim")
     from gensim.models import Word2Vec
     draw = np.random.default_rng(seed)
     words = [f"w{i}" for i in range(30)]

@@ -20,6 +20,7 @@ def test_seven_marks_give_fourteen_runs_of_three_to_six():
 
 @pytest.mark.parametrize("word", WORDS)
 def test_runs_and_hashes_are_gensims(word):
+    pytest.importorskip("gensim")
     from gensim.models.fasttext_inner import compute_ngrams, compute_ngrams_bytes, ft_hash_bytes
     assert sorted(ngrams(word)) == sorted(compute_ngrams(word, 3, 6))
     theirs = sorted(ft_hash_bytes(run) % 1000 for run in compute_ngrams_bytes(word, 3, 6))
@@ -27,6 +28,7 @@ def test_runs_and_hashes_are_gensims(word):
 
 
 def test_a_words_vector_is_gensims_mean_for_words_seen_and_unseen():
+    pytest.importorskip("gensim")
     from gensim.models import FastText
     model = FastText([["bank", "river", "where", "of"]] * 20, vector_size=8, min_count=1, bucket=500, epochs=1, workers=1)
     words = model.wv.index_to_key
