@@ -16,6 +16,7 @@ from autograder.grading.assignment import NOT_FOLLOWED, Assignment
 OUTSIDE = {
     "autograder.authoring.asked": "for authors: what a check asks",
     "autograder.authoring.children": "for authors: runs mutants",
+    "autograder.authoring.fingerprints": "for authors: whether what they tried is as it was",
     "autograder.authoring.idle": "for authors: answers without work",
     "autograder.authoring.ledger": "for authors: which names were tried",
     "autograder.authoring.matrix": "for authors: the table of mistakes",
