@@ -13,6 +13,7 @@ ABOVE = ("course", "autograder", "reference_impl")      # each may import those 
 
 # Rooms of autograder, each with the rooms that it may import.
 ROOMS = {
+    "dependency_hash": set(),
     "errors": set(),
     "checks": set(),
     "recorded": {"checks"},
@@ -20,9 +21,9 @@ ROOMS = {
     "imports": {"checks"},
     "check": {"checks", "errors", "imports"},
     "sandbox": {"checks", "errors"},
-    "authoring": {"checks", "errors", "sandbox"},
-    "grading": {"authoring", "checks", "errors", "sandbox"},
-    "classroom": {"authoring", "checks", "errors", "grading", "recorded", "sandbox"},
+    "authoring": {"checks", "dependency_hash", "errors", "sandbox"},
+    "grading": {"authoring", "checks", "dependency_hash", "errors", "sandbox"},
+    "classroom": {"authoring", "checks", "dependency_hash", "errors", "grading", "recorded", "sandbox"},
 }
 EXCEPTIONS = {("chapters/conftest.py", "authoring")}    # pytest's way into the checks: whose functions to run them on
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.children import in_children
+from autograder.authoring.fingerprints import has_kernels, hash_of_checks
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
@@ -29,6 +30,7 @@ from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.stages import run_one
 from autograder.checks.withholding import in_exercise
+from autograder.dependency_hash import code_of
 from autograder.errors import CourseError
 
 SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds
@@ -166,13 +168,10 @@ def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:
-    """What decides an exercise's mutants: its solution, the chapter's checks, the operators, and how values compare."""
-    digest = hashlib.sha256(solution_of(one, exercise).encode())
-    here = Path(__file__).parent
-    files = [*folder_of(one.number).glob("*.py"), here / "operators.py", here / "wrappers.py", here.parent / "checks" / "expect.py",
-             here.parent / "checks" / "draws.py"]
-    for path in sorted(file for file in files if not file.name.startswith("mistakes_")):
-        digest.update(path.name.encode() + path.read_bytes())
+    """What decides an exercise's mutants: its solution, the chapter's checks, and the code that makes and runs mutants."""
+    digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
+    around = hash_of_checks(one.number, has_kernels(one), ("test_", "equivalents"), (__name__,))
+    digest.update(around.encode())
     return digest.hexdigest()[:16]
 
 

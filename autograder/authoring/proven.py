@@ -1,9 +1,11 @@
 """Which exercises were tried in full as they are now: what lets the tests of every day take samples.
 
 `course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter. Where all pass it writes
-`proven.json` beside the checks, a fingerprint for each exercise. A fingerprint covers what decides a verdict: the
-solution, its alternatives, the chapter's checks and mistakes, the frame's, the makers of wrong answers, the tests
-themselves and the versions of the libraries that they compute with; what runs kernels only where a solution has one. It does not cover the reference, on which some checks call: a sample is always tried.
+`proven.json` beside the checks: for each exercise a fingerprint, how much was tried, and under how many seeds each
+mistake earned the same points. A fingerprint covers the code that decides what an answer earns (see dependency_hash):
+the solution, its alternatives, the chapter's checks and mistakes, the tests themselves and all that they import; what
+runs kernels only where a solution has one. It covers the versions of the libraries that compute, too, and not our
+reference, which some checks call: a sample is always tried.
 """
 import hashlib
 import json
@@ -15,33 +17,31 @@ from collections.abc import Iterable
 from functools import cache
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
+from autograder.authoring.fingerprints import has_kernels, hash_of_checks
 from autograder.authoring.mutants import solution_of
 from autograder.checks.protocol import Exercise
+from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.dependency_hash import code_of
 
 LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
-MAKERS = (f"autograder/authoring/{name}.py" for name in ("asked", "idle", "implementations", "operators", "wrappers"))
-FRAME = ("autograder/checks/*.py", *MAKERS, TESTS)
+SEEDS = 40      # under which each mistake earns the same points
 COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")      # what solutions and checks import
-FOR_KERNELS = tuple(f"autograder/checks/{name}.py" for name in ("beside_kernels", "compiled", "interpreting", "kernels"))
 
 
 def fingerprint(one: Assignment, exercise: Exercise) -> str:
     """What decides the verdicts on an exercise's answers, as 16 hex digits."""
-    kernels = any("@triton.jit" in cell.source for cell, _ in one.cells.values())
-    return hashlib.sha256(solution_of(one, exercise).encode() + _around(one.number, kernels)).hexdigest()[:16]
+    solution = code_of(solution_of(one, exercise)).digest
+    return hashlib.sha256(solution + _around(one.number, has_kernels(one))).hexdigest()[:16]
 
 
 @cache
 def _around(number: str, kernels: bool) -> bytes:
-    """A digest of all files but the solution."""
-    folder, digest = folder_of(number), hashlib.sha256()
-    ours = [path for path in folder.glob("*.py") if path.name != "equivalents.py"]      # words about mutants: they decide nothing
-    files = [*ours, folder / "matrix.md", *(ROOT / "solutions" / "alternatives").glob(f"{number}-*/*.py")]
-    frame = {path for pattern in FRAME for path in ROOT.glob(pattern)}
-    if not kernels:
-        frame -= {ROOT / path for path in FOR_KERNELS}
-    for path in sorted([*files, *frame]):
-        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    """A digest of all but the solution."""
+    checks = hash_of_checks(number, kernels, ("test_", "mistakes_"), ("tests.autograder.test_exercises",))
+    digest = hashlib.sha256(checks.encode())
+    for path in sorted(ROOT.glob(f"solutions/alternatives/{number}-*/*.py")):
+        digest.update(path.name.encode() + b"\0" + code_of(path.read_text(encoding="utf-8")).digest)
+    digest.update((folder_of(number) / "matrix.md").read_bytes())
     pins = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     digest.update("\n".join(pin for pin in pins if pin.split("=", 1)[0] in COMPUTE).encode())
     return digest.digest()
@@ -53,7 +53,24 @@ def proven(one: Assignment) -> set[str]:
     if os.environ.get(EVERY) or not path.exists():
         return set()
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return {exercise.id for exercise in _checked(one) if kept.get(exercise.id) == fingerprint(one, exercise)}
+    return {exercise.id for exercise in _checked(one)
+            if _fingerprint_in(kept.get(exercise.id)) == fingerprint(one, exercise)}
+
+
+def _fingerprint_in(entry: object) -> str:
+    """The fingerprint of one exercise in a ledger; "" where there is none, or one of an earlier form."""
+    return entry["fingerprint"] if isinstance(entry, dict) else ""
+
+
+def entry_of(one: Assignment, exercise: Exercise) -> dict[str, object]:
+    """What the ledger says of an exercise for which every case passed."""
+    return {
+        "fingerprint": fingerprint(one, exercise),
+        "stages": len(exercise.stages),
+        "right_answers": 1 + len(alternatives_of(exercise.id)),
+        "mistakes": len(mistakes_of(exercise.id)),
+        "seeds_with_the_same_points": SEEDS,
+    }
 
 
 def sampled(case: str, share: int) -> bool:
@@ -63,7 +80,7 @@ def sampled(case: str, share: int) -> bool:
 
 def prove(one: Assignment, workers: int = 2) -> int:
     """Run every case of a chapter and keep the fingerprints; pytest's exit code, 0 when they were kept."""
-    before = {exercise.id: fingerprint(one, exercise) for exercise in _checked(one)}
+    before = {exercise.id: entry_of(one, exercise) for exercise in _checked(one)}
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider", TESTS, "-k", one.number],
                          cwd=ROOT, env=os.environ | {EVERY: "1", "OMP_NUM_THREADS": "1"}, check=False)
     if run.returncode == 0:

@@ -1,6 +1,6 @@
 """The files of an archive for students, and what became in it of what could answer an exercise.
 
-Imports are read, not carried out (see grading/closure.py). Left out are solutions, other right answers, known mistakes, the
+Imports are read, not carried out (see dependency_hash.py). Left out are solutions, other right answers, known mistakes, the
 grader, tests, other chapters' checks. What an exercise withholds stands there without its body, and says so when it is
 called; so cells after the exercises that need the reference itself end in that sentence.
 """
@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from autograder.authoring.catalogue import ROOT
 from autograder.checks.withholding import in_chapter
+from autograder.dependency_hash import code_of, code_of_file, file_of
 from autograder.grading.assignment import Assignment
-from autograder.grading.closure import file_of, imports, modules_in
 from autograder.sandbox.stage import without
 
 TOPS = ("autograder", "course", "reference_impl")
@@ -70,7 +70,7 @@ class Release:
 def sources(assignment: Assignment, made: Release, with_reference: bool, instead: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
     """The files of the archive by path; notes in `made` what is withheld and what is kept. instead: files in another form."""
     tests = sorted(ROOT.glob(f"autograder/chapters/c{assignment.number}_*/test_*.py"))
-    named = [name for cell in assignment.pristine.cells if cell.cell_type == "code" for name in modules_in(cell.source)]
+    named = [name for cell in assignment.pristine.cells if cell.cell_type == "code" for name in code_of(cell.source).imports]
     named += [_module(path) for path in tests]
     texts = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in behind(named, instead)} | dict(instead)
     for pattern in (*DATA, f"autograder/chapters/c{assignment.number}_*/withheld.json"):
@@ -79,7 +79,7 @@ def sources(assignment: Assignment, made: Release, with_reference: bool, instead
         texts |= _drawings("".join(cell.source for cell in assignment.pristine.cells) + texts.get("course/demo.py", b"").decode())
     if not with_reference:
         checks = [text.decode() for path, text in texts.items() if path.startswith("autograder/chapters/") and path.endswith(".py")]
-        _withhold(assignment, texts, {name for text in checks for name in modules_in(text)}, made)
+        _withhold(assignment, texts, {name for text in checks for name in code_of(text).imports}, made)
     notebook = f"{assignment.name}.ipynb"
     texts[notebook] = (json.dumps(assignment.pristine, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
     texts["README.md"] = README.format(title=assignment.name, notebook=notebook).encode()
@@ -105,7 +105,7 @@ def behind(named: list[str], instead: Mapping[str, bytes]) -> list[Path]:
         if path is not None and path not in found:
             found.add(path)
             text = instead.get(path.relative_to(ROOT).as_posix())
-            todo += imports(path) if text is None else modules_in(text.decode())
+            todo += (code_of_file(path, name) if text is None else code_of(text.decode())).imports
         todo += [name.rpartition(".")[0]] if "." in name and path is not None else []
     return sorted(path for path in found if not path.relative_to(ROOT).as_posix().startswith(NEVER))
 

@@ -22,10 +22,12 @@ from autograder.grading.differences import difference
 from autograder.grading.files import writing
 from autograder.grading.guard import Guard
 from autograder.grading.schedule import Here, grade_all
-from autograder.grading.verdict import BUDGET_SECONDS, Verdict, load_verdict, save_verdict
+from autograder.grading.verdict import BUDGET_SECONDS, SCHEMA, Verdict, load_verdict, save_verdict
 
 STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
+OLD_HASH = ("{} of them are from an earlier release, which worked out the hash of the checks otherwise: it cannot be told whether "
+            "their checks have changed, so they are judged again, once")
 NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course grade` again"
 
 
@@ -42,7 +44,8 @@ class Change:
 
 @dataclass
 class Plan:
-    """What a regrade would do. verdicts: judged again. foreign: whose record is of another secret than the class's now. same: come out as before. cannot: no copy, with the reason."""
+    """What a regrade would do. verdicts: judged again. foreign: whose record is of another secret than the class's now. same: come out as before. cannot: no copy, with the reason.
+    old_hash: who has a record of an earlier release, with another kind of hash of the checks."""
 
     assignment: str
     verdicts: list[Verdict]
@@ -50,11 +53,13 @@ class Plan:
     same: list[str] = field(default_factory=list)
     cannot: dict[str, str] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
+    old_hash: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """For a terminal."""
         found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
                  + (", or are of another secret" if self.foreign else "")]
+        found += [f"checks     {OLD_HASH.format(len(self.old_hash))}"] if self.old_hash else []
         found += [said_foreign(self.foreign) + "If that is a slip, bring the right file back, and write nothing"] if self.foreign else []
         for change in self.changes:
             found += [f"changes    {line}" for line in change.lines]
@@ -66,7 +71,8 @@ class Plan:
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
-                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign}
+                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign,
+                "old_hash": self.old_hash}
 
 
 def _said(points: float | None) -> str:
@@ -93,7 +99,8 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
     made = Plan(assignment.name, [again[student] for student in sorted(again)],
                 cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies},
-                foreign=[everyone[student].label for student in sorted(foreign)])
+                foreign=[everyone[student].label for student in sorted(foreign)],
+                old_hash=[one.label for one in older.values() if one.schema != SCHEMA])
     for record, graded in rows:
         if record.student in again:
             _compare(made, record, again[record.student], graded, assignment)

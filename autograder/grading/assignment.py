@@ -9,9 +9,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from autograder.checks.drawn import for_student
+from autograder.checks.withholding import found
+from autograder.dependency_hash import ROOT, code_of, hash_behind
 from autograder.errors import CourseError
 
 SECRET_FILE = ".course-secret"
+# Imports that decide no verdict: the first reads texts and models that no sandbox has, the second works out the hash.
+NOT_FOLLOWED = ("reference_impl.corpora", "autograder.dependency_hash")
+LOADED_BY_NAME = ("test_", "mistakes_")     # of a chapter, see checks/exercise.py and checks/registry.py
 
 
 class Assignment:
@@ -92,21 +97,31 @@ class Assignment:
 
     @cached_property
     def checks_hash(self) -> str:
-        """One hash of all that decides a verdict: checks, mistakes, references, intake, sandbox, pristine notebook, and
-        the reference of the earlier chapters, which stands in the place of a student's own work there."""
-        from autograder.checks.withholding import found
-        from autograder.grading.closure import ROOT, files_behind, modules_in
-
-        here = ROOT / "autograder"
-        modules = [f"grading.{name}" for name in ("assignment", "verdict", "intake", "magics", "patience", "reading", "seeds", "transplant")]
-        modules += [f"chapters.{path.parent.name}.{path.stem}" for path in here.glob(f"chapters/c{self.number}_*/*.py")]
-        modules += [f"sandbox.{path.stem}" for path in here.glob("sandbox/*.py")]
-        named = [name for text in self.earlier.values() for name in modules_in(text) if name.startswith("reference_impl.")]
-        digest = hashlib.sha256(json.dumps(self.earlier, sort_keys=True).encode())
-        for file in files_behind(*(f"autograder.{module}" for module in modules), *named):
-            digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+        """The hash of all that decides a verdict: the code, the notebook as students get it, and what is withheld."""
+        digest = hashlib.sha256(hash_behind(self.deciding_modules(), NOT_FOLLOWED).encode())
+        for path, source in sorted(self.earlier.items()):
+            digest.update(path.encode() + code_of(source).digest)
         digest.update(json.dumps([self.pristine, found(self.number)], sort_keys=True).encode())
         return digest.hexdigest()
+
+    def deciding_modules(self) -> list[str]:
+        """The modules that decide a verdict, but for those that they import.
+
+        Grading itself, what it puts into a sandbox, the chapter's checks and mistakes, which are loaded by their
+        names, and what the cells of the notebook and the earlier chapters' reference use of our reference.
+        """
+        from autograder.sandbox.stage import LATER_FILES, WORKER_FILES
+
+        inside = [name.removesuffix(".py").replace("/", ".") for name in (*WORKER_FILES, *LATER_FILES)]
+        checks = [".".join(path.relative_to(ROOT).with_suffix("").parts)
+                  for path in ROOT.glob(f"autograder/chapters/c{self.number}_*/*.py")
+                  if path.name.startswith(LOADED_BY_NAME)]
+        cells = [cell.source for cell in self.pristine.cells if cell.cell_type == "code"]
+        used = [name for source in (*cells, *self.earlier.values()) for name in code_of(source).imports]
+        return ["autograder.grading.verdict",
+                *(f"autograder.{name}" for name in inside),
+                *checks,
+                *(name for name in used if name.startswith("reference_impl"))]
 
 
 def load_assignment(name: str) -> Assignment:

@@ -1,4 +1,5 @@
 """What is the grader's own fault costs no student a point, and stops no batch."""
+import json
 import os
 import stat
 import subprocess
@@ -94,6 +95,17 @@ def test_a_record_comes_back_as_it_was_and_a_broken_one_is_none(tmp_path):
     for broken in ("{", "[]", '{"schema": 0}', '{"schema": 1, "unknown": 3}'):
         path.write_text(broken)
         assert load_verdict(tmp_path, NAME, "ada") is None
+
+
+def test_a_record_of_the_release_before_is_read_and_its_new_fields_have_their_defaults(tmp_path):
+    path = save_verdict(tmp_path, Verdict("ada", NAME, "s", "c"))
+    record = json.loads(path.read_text()) | {"schema": 2}
+    del record["memory"]
+    path.write_text(json.dumps(record))
+    read = load_verdict(tmp_path, NAME, "ada")
+    assert (read.student, read.checks, read.memory, read.schema) == ("ada", "c", 0, 2)
+    with pytest.raises(TypeError, match="a verdict has no misspelt"):
+        Verdict.from_json(record | {"misspelt": 1})
 
 
 def test_a_regrade_difference_names_points_and_behaviours():

@@ -9,7 +9,7 @@ from autograder.checks.protocol import expect
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.regrade import STAGE
 from autograder.classroom.whole_class import grade_class
-from autograder.grading.verdict import load_verdict, save_verdict
+from autograder.grading.verdict import SCHEMA, load_verdict, save_verdict
 from course.cli import main
 from tests.autograder.grading.conftest import fingerprints
 
@@ -98,3 +98,16 @@ def test_a_copy_that_is_no_longer_what_was_graded_is_named(root, capsys):
     (root / "submitted" / "cy" / NAME / f"{NAME}.ipynb").write_bytes(b"another one")
     assert course(root) == 1
     assert "cannot     cy: the notebook that was graded is not in submitted/" in capsys.readouterr().out
+
+
+def test_a_record_of_an_earlier_release_is_judged_again_once_and_said_to_be(root, capsys):
+    verdict = load_verdict(root, NAME, "ada")
+    verdict.checks, verdict.schema = "worked out otherwise", 2
+    path = save_verdict(root, verdict)
+    assert course(root, "--write") in (0, 1)        # 1: cy's copy was changed above
+    said = capsys.readouterr().out
+    assert "checks     1 of them are from an earlier release" in said and "judged again, once" in said
+    assert "same       1 come out as before: ada" in said
+    assert json.loads(path.read_text())["schema"] == SCHEMA
+    course(root)
+    assert "earlier release" not in capsys.readouterr().out
