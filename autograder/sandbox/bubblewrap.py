@@ -27,13 +27,12 @@ from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.sandbox import seccomp
-from autograder.sandbox.backend import ENVIRONMENT, Backend, Launch, base_python, site_folders, worker_command
+from autograder.sandbox.backend import ENVIRONMENT, Backend, Launch, worker_command
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.stage import hidden_packages
+from autograder.sandbox.rootfs import STAGE, binds, packages_inside, python_inside
 
 NOBODY = 65534
 FIRST_UID = 2_000_000_000        # far from any user that a machine has; the kernel keeps its accounts by number
-INSIDE = "/course"               # where the stage appears
 INSTALL = "Install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)."
 
 
@@ -53,7 +52,8 @@ class BubblewrapBackend(Backend):
         filter_fd = _pipe_with(seccomp.program())
         command, data = around(stage, limits)
         command += ["--seccomp", str(filter_fd), "--", *become_nobody(),
-                    *worker_command(INSIDE, limits, warm, read, write, sites=site_folders(), count_processes=True)]
+                    *worker_command(STAGE, limits, warm, read, write, sites=packages_inside(), count_processes=True,
+                                    python=(python_inside(), "-I", "-S", "-B"))]
         fds = (filter_fd, *data)
         return Launch(command, (read, write, *fds), {}, close=fds)
 
@@ -86,52 +86,6 @@ def walls(limits: Limits, extra_capabilities: Sequence[str] = ()) -> list[str]:
                       "--perms", "1777", "--size", str(limits.tmp), "--tmpfs", "/tmp", "--chdir", "/tmp"]
 
 
-def binds(stage: Path, sites: Sequence[Path] | None = None) -> list[str]:
-    """What of this machine is visible inside, read-only: Python, the packages, the system's libraries, the stage.
-
-    sites: the folders of the installed packages; default, this interpreter's.
-    """
-    sites = site_folders() if sites is None else sites
-    folders = [Path("/usr"), *_base_folders(), *sites]
-    command = []
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-        path = Path("/", name)
-        if path.is_symlink():
-            command += ["--symlink", os.readlink(path), str(path)]
-        elif path.is_dir():
-            command += ["--ro-bind", str(path), str(path)]
-    made = {Path("/", name) for name in ("", "usr", "etc", "tmp", "dev", "proc")}
-    for folder in folders:
-        if folder != Path("/usr") and Path("/usr") in folder.parents:
-            continue
-        for parent in reversed(folder.parents):
-            # bubblewrap makes missing parents with mode 700; the user inside must be able to walk through them.
-            if parent not in made and not any(parent == other or other in parent.parents for other in folders):
-                command += ["--perms", "0755", "--dir", str(parent)]
-                made.add(parent)
-        command += ["--ro-bind", str(folder), str(folder)]
-    if not any(folder.is_relative_to("/usr/local") for folder in folders[1:]):
-        command += _empty("/usr/local")          # what the machine's owner put there is nobody's business
-    for site in sites:
-        for ours in ("autograder", "reference_impl"):
-            if (site / ours).is_dir():           # an install that is not editable would bring the answers in
-                command += _empty(str(site / ours))
-        for package in hidden_packages(stage) if (stage / "withheld_names.py").exists() else []:
-            for path in (site / package, site / f"{package}.py", *site.glob(f"{package}.*.so")):
-                if path.is_dir():
-                    command += _empty(str(path))
-                elif path.is_file():
-                    command += ["--ro-bind", "/dev/null", str(path)]
-    command += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
-                "--ro-bind-try", "/etc/localtime", "/etc/localtime"]
-    return command + ["--ro-bind", str(stage), INSIDE]
-
-
-def _empty(folder: str) -> list[str]:
-    """Hide a folder behind an empty one that cannot be written to."""
-    return ["--perms", "0755", "--tmpfs", folder, "--remount-ro", folder]
-
-
 def become_nobody() -> list[str]:
     """For root: give up root for a number that nothing belongs to. For others: nothing to do."""
     if os.geteuid() != 0:
@@ -139,12 +93,6 @@ def become_nobody() -> list[str]:
     uid = str(FIRST_UID + secrets.randbelow(2**27))
     return ["/usr/bin/setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--inh-caps=-all",
             "--bounding-set=-all", "--no-new-privs", "--"]
-
-
-def _base_folders() -> list[Path]:
-    """Where the interpreter and its standard library live, if that is not /usr."""
-    candidates = {Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve(), Path(base_python()).parents[1]}
-    return sorted(path for path in candidates if path != Path("/usr"))
 
 
 def _pipe_with(data: bytes) -> int:

@@ -22,9 +22,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from autograder.sandbox import seccomp
-from autograder.sandbox.backend import Child, base_python, site_folders
-from autograder.sandbox.bubblewrap import FIRST_UID, INSIDE, BubblewrapBackend, around
+from autograder.sandbox.backend import Child
+from autograder.sandbox.bubblewrap import FIRST_UID, BubblewrapBackend, around
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.rootfs import STAGE, packages_inside, python_inside
 
 MOST = 2        # zygotes that a process uses at a time, each as large as what it has imported
 
@@ -69,9 +70,9 @@ class Zygote:
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config = {"control": theirs.fileno(), "path": [INSIDE, *map(str, site_folders())], "warm": list(warm)}
+        config = {"control": theirs.fileno(), "path": [STAGE, *packages_inside()], "warm": list(warm)}
         command, data = around(stage, limits, extra_capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"))
-        command += ["--", base_python(), "-I", "-S", "-B", f"{INSIDE}/autograder/sandbox/zygote.py", json.dumps(config)]
+        command += ["--", python_inside(), "-I", "-S", "-B", f"{STAGE}/autograder/sandbox/zygote.py", json.dumps(config)]
         try:
             # It dies with the thread that starts it, so that must be one that lives on.
             self._child = subprocess.Popen(command, env={}, pass_fds=(theirs.fileno(), *data), stdin=subprocess.DEVNULL,

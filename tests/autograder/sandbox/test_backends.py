@@ -13,9 +13,10 @@ import autograder
 from autograder.sandbox import Cell, Limits, open_student
 from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts
 from autograder.sandbox.backend import Backend, Launch, ProcessBackend, base_python, site_folders, worker_command
-from autograder.sandbox.bubblewrap import BubblewrapBackend, binds
+from autograder.sandbox.bubblewrap import BubblewrapBackend
 from autograder.sandbox.container import ContainerBackend
 from autograder.sandbox.doctor import Diagnosis
+from autograder.sandbox.rootfs import binds
 from autograder.sandbox.stage import WORKER_FILES, stage
 from autograder.sandbox.warm import WarmBackend
 
@@ -38,7 +39,7 @@ def writable():
 
 @pytest.fixture(scope="module", params=[BubblewrapBackend(), WarmBackend()], ids=["cold", "warm"])
 def looker(request):
-    skipped = ("/proc", "/usr", *map(str, [*site_folders(), Path(base_python()).parents[1]]))
+    skipped = ("/proc", "/usr", "/packages", str(Path(base_python()).parents[1]))
     with open_student([Cell("a", f"SKIP = {skipped!r}\n{LOOK}")], backend=request.param, warm=()) as student:
         assert student.cell_errors == []
         yield student
@@ -85,7 +86,7 @@ def test_no_bind_shows_the_repository_or_a_home():
 def test_an_ordinary_install_of_this_course_is_hidden(tmp_path):
     (tmp_path / "reference_impl").mkdir()
     command = binds(stage(), sites=[tmp_path])
-    assert command[command.index(str(tmp_path / "reference_impl")) - 1] == "--tmpfs"
+    assert command[command.index("/packages/0/reference_impl") - 1] == "--tmpfs"
 
 
 def test_a_container_gets_no_network_no_user_no_host_folder_but_the_stage():

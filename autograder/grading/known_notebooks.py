@@ -1,0 +1,98 @@
+"""Two notebooks whose points are known, graded before a class is: does this machine grade right?
+
+A sandbox that works in every other respect can still lack what the checks need inside. Honest work then earns nothing,
+or waits for a person, and nobody is told why. So a run first grades the reference solutions and one registered mistake
+in each exercise, through the same sandboxes as the class, and refuses to go on if any point differs. Nothing of this
+is recorded, and the seeds are fixed: a class's secret has no say in it.
+"""
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.errors import CourseError
+from autograder.grading.assignment import Assignment
+from autograder.grading.parcels import Sent
+from autograder.grading.seeds import Seeds
+from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission
+
+SECRET = b"known notebooks"
+SHOWN = 5               # differences in a message
+REFUSED = ("This machine does not grade {} right, so no submission was graded. Notebooks whose points are known went "
+           "through the same sandbox first:\n{}\n`course doctor` examines the sandbox; with --cold each one is started anew")
+DIED = "the worker died or was silent for too long"
+
+
+@dataclass(frozen=True)
+class KnownNotebook(Sent):
+    """A notebook with the points that each exercise deserves, by id, and the seeds it is judged with."""
+
+    deserved: dict[str, float] = field(default_factory=dict)
+    seeds: Seeds | None = None
+
+    def grade(self, assignment: Assignment, pool: object, budget: float, child: object = None) -> Verdict:
+        """The result; a run's budget that is smaller than usual is for the class, and not for this."""
+        return grade_submission(self, assignment, self.seeds, pool, child, max(budget, BUDGET_SECONDS))
+
+
+def known_notebooks(assignment: Assignment) -> list[KnownNotebook]:
+    """The perfect notebook, and one with a registered mistake in each exercise that has one.
+
+    None if a person reads all of the assignment's answers.
+    """
+    from autograder.checks.registry import mistakes_of
+    from course.sample_class.handed_in import Notebook
+    from course.sample_class.sources import has_source, reference_sources, with_function
+
+    perfect, wrong, sources = Notebook(assignment).solve(), Notebook(assignment).solve(), reference_sources(assignment)
+    full = {id: float(one.points) for id, one in assignment.exercises.items() if one.stages}
+    deserved = dict(full)
+    if not full:
+        return []
+    for id in full:
+        # A helper's mistake spreads to the functions of its cell; what a factory makes has no lines to hand in.
+        mistake = next((one for one in mistakes_of(id) if one.replaces == assignment.exercises[id].function
+                        and has_source(one.function)), None)
+        if mistake:
+            short = id.split(".", 1)[1]
+            wrong.write(short, with_function(sources[short], mistake.function, mistake.replaces))
+            deserved[id] -= mistake.loses
+    return [_known(assignment, "perfect", perfect.data(), full), _known(assignment, "wrong", wrong.data(), deserved)]
+
+
+def _known(assignment: Assignment, name: str, content: bytes, deserved: dict[str, float]) -> KnownNotebook:
+    return KnownNotebook(f"the {name} notebook", Path(f"{name}.ipynb"), content=content, deserved=deserved,
+                         seeds=Seeds.drawn(assignment, name, SECRET))
+
+
+def differences(known: KnownNotebook, verdict: Verdict | None) -> list[str]:
+    """What a known notebook earned that it does not deserve, a line for each exercise; none if all is right."""
+    if verdict is None:
+        return [f"{known.student}: {DIED}"]
+    if not verdict.readable or not verdict.results:
+        return [f"{known.student}: {verdict.waits('') or 'nothing was judged'}"]
+    found = []
+    for result in verdict.results:
+        id, wanted = result["exercise"], known.deserved[result["exercise"]]
+        waits = verdict.waits(id)
+        if waits or abs(result["earned"] - wanted) > 1e-6:
+            earned = "no points were decided" if waits else f"{result['earned']:g} points"
+            found.append(f"{known.student}, {id}: {earned}, {wanted:g} of {result['points']:g} are deserved{_reason(result)}")
+    return found
+
+
+def _reason(result: dict) -> str:
+    """Of an exercise, in brackets, what the first test that did not pass says."""
+    said = next((stage["detail"] or stage["cause"] for stage in result["stages"] if stage["status"] != "passed"), "")
+    return f" ({' '.join(said.split())[:300]})" if said else ""
+
+
+def refuse(assignment: Assignment, wrong: list[str]) -> None:
+    """Raise CourseError if there are differences."""
+    if wrong:
+        more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+        raise CourseError(REFUSED.format(assignment.name, "\n".join(f"  {line}" for line in [*wrong[:SHOWN], *more])))
+
+
+def examine(assignment: Assignment, pool: object, budget: float = BUDGET_SECONDS) -> list[str]:
+    """The differences when the known notebooks are graded here, in sandboxes of `pool`."""
+    return [line for known in known_notebooks(assignment)
+            for line in differences(known, known.grade(assignment, pool, budget))]
