@@ -95,5 +95,7 @@ def _same(left: Returned | StudentError, right: Returned | StudentError) -> bool
 
 
 def _exception(error: StudentError) -> str:
-    """The kind of exception: the last line up to its colon."""
-    return error.text.rsplit("\n", 1)[-1].split(":")[0] if error.kind == "error" else ""
+    """The kind of exception, the last line up to its colon; of what cannot be read or loaded, what it is."""
+    if error.kind == "error":
+        return error.text.rsplit("\n", 1)[-1].split(":")[0]
+    return error.text if error.kind == "unreadable" else ""

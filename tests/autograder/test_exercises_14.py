@@ -12,8 +12,8 @@ from autograder.chapters.c14_paged_attention.machine import play
 from autograder.chapters.c14_paged_attention.models import BlocksModel, PrefixModel
 from autograder.chapters.c14_paged_attention.walks import visits, walk
 from autograder.checks.kernels import Switch
-from autograder.checks.protocol import Buffer, LocalStudent, run_exercise
 from autograder.checks.messages import first_failure
+from autograder.checks.protocol import Buffer, LocalStudent, run_exercise
 from reference_impl.corpora.small_models import small_model
 from reference_impl.engine.block_manager import BlockManager, OutOfBlocks
 from reference_impl.engine.sequence import Sequence
