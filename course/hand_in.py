@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autograder.checks.messages import first_failure, sentences
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.intake import IntakeError, cells_of, parse, raw_cells, read_regular_file, source_of
@@ -47,9 +48,8 @@ class HandIn:
         found += [f"raised     {error}" for error in verdict.cell_errors]
         for result in verdict.results:
             found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
-            first = next((one for one in result["stages"] if one["status"] not in ("passed", "capped", "slip")), None)
-            if first:
-                found.append(f"    {first['name']}: " + " ".join(filter(None, (first["cause"], first["misconception"]))))
+            if first := first_failure(result["stages"]):
+                found.append(f"    {first['name']}: " + " ".join(sentences(first)))
         return found + [f"waits      {one['exercise'] or 'the whole notebook'}: {one['reason']}" for one in verdict.human]
 
     def to_json(self) -> dict:

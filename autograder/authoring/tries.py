@@ -10,6 +10,7 @@ from pathlib import Path
 from autograder.authoring.catalogue import Assignment, solution_lines
 from autograder.authoring.implementations import own_cells, run_cells
 from autograder.checks.limited import Limited
+from autograder.checks.messages import first_failure, sentences
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.withholding import in_chapter
 from autograder.errors import CourseError
@@ -71,8 +72,8 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
     visible, failures = run(b"")
     patient = all(stage.status not in ("time", "memory", "killed") for stage in visible.stages)
     earned = [run(f"try {number}".encode())[0].earned for number in range(SEEDS if patient else 0)]
-    first = next((stage for stage in visible.stages if stage.status not in ("passed", "capped")), None)
-    message = f"[{first.name}] {first.cause} {first.misconception} {first.detail}" if first else ""
+    first = first_failure(visible.stages)
+    message = " ".join([f"[{first.name}]", *sentences(first), first.detail]) if first else ""
     kind, _, name = path.stem.partition("__")
     return Trial(exercise.id, name, kind == "right", exercise.points, visible.earned, min([visible.earned, *earned]),
                  max([visible.earned, *earned]), _in_sandbox(exercise, cells) if in_sandbox else None,

@@ -5,7 +5,8 @@
     expect(after.values).equals(...)
     after.expect_intact(cause="Rows beyond the table were written too.")
 
-The guards are NaN for floats, so that what reads them by mistake shows, and -77 for whole numbers. They are compared
+The guards are NaN for floats (UNWRITTEN, by which `expect` knows them), so that what reads them by mistake shows, and -77
+for whole numbers. They are compared
 bit by bit in this process: what stands there was decided here, and nothing on the other side can vouch for it.
 """
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from autograder.checks.expect import CheckFailed
+from autograder.checks.likeness import UNWRITTEN
 
 WHOLE_GUARD = -77
 
@@ -31,7 +33,7 @@ class Buffer:
         if sorted(order or range(values.dim())) != list(range(values.dim())):
             raise ValueError(f"order {order} does not name each of {values.dim()} dimensions once")
         if fill is None:
-            fill = float("nan") if values.is_floating_point() else WHOLE_GUARD % 256 if values.dtype == torch.uint8 else (
+            fill = UNWRITTEN if values.is_floating_point() else WHOLE_GUARD % 256 if values.dtype == torch.uint8 else (
                 WHOLE_GUARD if values.dtype != torch.bool else True)
         self.size, stride, step = tuple(values.shape), [0] * values.dim(), spread
         for place, dim in enumerate(reversed(order or range(values.dim()))):

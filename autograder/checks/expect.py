@@ -2,10 +2,11 @@
 
 Every question looks at the exact type first, then dtype, shape and finiteness, and only then at values, so that an
 object that equals everything, or a tensor subclass, answers nothing. A type, dtype or axis of length 1 that is wrong
-while the values are right is a slip (see `slips`); what cannot be meant gets a sentence of its own; a wrong value gets
-the author's `cause`, one sentence that says what is likely wrong, after what the numbers show by themselves (`likeness`).
-A cause holds no drawn number, because in grading it is shown; numbers come after, in CheckFailed.detail, which is not. Each
-question returns the value, to go on with.
+while the values are right is a slip (see `slips`); a type that cannot be meant gets a sentence of its own; a wrong value,
+shape or length gets the author's `cause`, one sentence that says what is likely wrong, and then what is seen: the shape,
+NaN. What the numbers show by themselves (`likeness`) is CheckFailed.hint, which `messages` shows or drops. A cause holds
+no drawn number, because in grading it is shown; numbers come after, in CheckFailed.detail, which is not. Each question
+returns the value, to go on with.
 
 Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's, because a student may
 compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
@@ -18,18 +19,19 @@ import torch
 
 from autograder.checks.likeness import likeness, not_finite
 from autograder.checks.slips import LIST_FOR_TUPLE, converted, note
-from autograder.checks.values import readable, told_apart, type_name
+from autograder.checks.values import readable, shortened, told_apart, type_name
 
 TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
+GIVEN = 160     # characters of what was given, or of one of two lists
 SHOWN = 12      # a tensor with at most so many values is shown whole
 
 
 class CheckFailed(Exception):
-    """A stage that is not passed: the likely cause in a sentence, and the numbers."""
+    """A stage that is not passed: the likely cause in a sentence, the numbers, and what they show by themselves."""
 
-    def __init__(self, cause: str, detail: str = ""):
+    def __init__(self, cause: str, detail: str = "", hint: str = ""):
         super().__init__(cause, detail)
-        self.cause, self.detail = cause, detail
+        self.cause, self.detail, self.hint = cause, detail, hint
 
 
 def expect(value: object, name: str = "Your result", given: str = "") -> "Expectation":
@@ -54,12 +56,12 @@ class Expectation:
         """Like `equals`, with the tolerances given here."""
         return self._asked(expected, cause, (rtol, atol))
 
-    def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """A torch.Tensor (no subclass) with this shape and dtype, where given."""
+    def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = "") -> torch.Tensor:
+        """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
         meant = torch.empty(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
         self.value = converted(self.value, meant, self.name)
         self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
-        return self._fits(meant)
+        return self._fits(meant, cause)
 
     def is_a(self, kind: type) -> object:
         """This type: `expect(x).is_a(int)`; a bool is no int."""
@@ -109,16 +111,16 @@ class Expectation:
             raise CheckFailed(cause, detail)
         return True
 
-    def _is(self, holds: bool, otherwise: str, detail: str = "") -> None:
+    def _is(self, holds: bool, otherwise: str, detail: str = "", cause: str = "") -> None:
         if not holds:
-            raise CheckFailed(f"{self.name} {otherwise}.", detail)
+            raise CheckFailed(f"{cause} {self.name} {otherwise}.".strip(), detail)
 
-    def _fits(self, meant: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+    def _fits(self, meant: torch.Tensor | np.ndarray, cause: str = "") -> torch.Tensor | np.ndarray:
         """The value in the dtype of `meant`, after its shape and kind were asked for."""
         came, asked = _dtype(self.value), _dtype(meant)
         self._is(came == asked or "bool" not in (came, asked), f"has dtype {came}; {asked} was asked for")
-        self._is(self.value.shape == meant.shape, f"has another shape than was asked for{_axes(self.value, meant)}",
-                 f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for")
+        self._is(self.value.shape == meant.shape, "has another shape than was asked for",
+                 f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for", cause)
         if came != asked:
             return self.value.to(meant.dtype) if type(meant) is torch.Tensor else self.value.astype(meant.dtype)
         return self.value
@@ -132,8 +134,8 @@ class Expectation:
         try:
             return self._match(expected, cause, tolerance)
         except CheckFailed as failed:
-            given = f"Given {self.given}. " if self.given else ""
-            raise CheckFailed(failed.cause, given + failed.detail) from None
+            given = f"Given {shortened(self.given, GIVEN)}. " if self.given else ""
+            raise CheckFailed(failed.cause, given + failed.detail, failed.hint) from None
 
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         kind = type(expected)
@@ -141,18 +143,19 @@ class Expectation:
         self._is(type(value) is kind, f"is {_a(value)}; {_an(type_name(expected))} was asked for")
         if kind in (list, tuple):
             self._is(len(value) == len(expected), "has another number of items than was asked for",
-                     f"{len(value)} items; {len(expected)} were asked for")
+                     f"{len(value)} items; {len(expected)} were asked for\n{_both(value, expected)}", cause)
             for i, item in enumerate(expected):
                 Expectation(value[i], f"{self.name}[{i}]")._match(item, cause, tolerance)
         elif kind is dict:
             for key, item in expected.items():
+                self._is(key in value, f"has no {readable(key)}", cause=cause)
                 self.has(key)._match(item, cause, tolerance)
             extra = sorted(value.keys() - expected.keys(), key=repr)
-            self._is(not extra, "has a key that was not asked for", ", ".join(map(readable, extra)))
+            self._is(not extra, "has a key that was not asked for", readable(extra), cause)
         elif kind in (torch.Tensor, np.ndarray):
             loosest = max((TOLERANCES.get(_dtype(one)) for one in (value, expected) if _dtype(one) in TOLERANCES),
                           default=None)
-            fitting = Expectation(value, self.name)._fits(expected)
+            fitting = Expectation(value, self.name)._fits(expected, cause)
             if tolerance and _dtype(value) in ("float16", "bfloat16"):      # a slip; its rounding is no other one
                 tolerance = max(tolerance, loosest)
             self._compare(_array(value), _array(expected), cause, tolerance or loosest)
@@ -164,14 +167,14 @@ class Expectation:
         elif value != expected:
             came, meant = told_apart(value, expected)
             seen = likeness(_array(value), _array(expected), True) if kind is int else ""
-            raise CheckFailed(f"{seen} {cause}".strip(), f"{self.name} is {came}, expected {meant}")
+            raise CheckFailed(cause, f"{self.name} is {came}, expected {meant}", seen)
         return self.value
 
     def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None) -> None:
         bad = ~np.isfinite(came) & np.isfinite(expected)
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(f"{not_finite(came, expected, self.name)} {cause}",
+            raise CheckFailed(f"{cause} {not_finite(came, expected, self.name)}",
                               f"{came[where]}{_at(where)}; {bad.sum()} of {came.size} values are not finite")
         # Exact for integers: a difference of theirs could overflow, and float64 has only 53 bits.
         wrong = ~np.isclose(came, expected, *tolerance, equal_nan=True) if tolerance else came != expected
@@ -186,7 +189,7 @@ class Expectation:
             detail += f" (tolerance {tolerance[0]:g} relative, {tolerance[1]:g} absolute)"
         if came.ndim and came.size <= SHOWN:
             detail += f"\ncame     {_rows(came)}\nexpected {_rows(expected)}"
-        raise CheckFailed(f"{likeness(came, expected, tolerance is None)} {cause}".strip(), detail)
+        raise CheckFailed(cause, detail, likeness(came, expected, tolerance is None))
 
 
 def _a(value: object) -> str:
@@ -201,14 +204,6 @@ def _an(name: str) -> str:
 
 def _shape_of(value: object) -> tuple:
     return tuple(value.shape) if type(value) in (torch.Tensor, np.ndarray) else ()
-
-
-def _axes(came: torch.Tensor | np.ndarray, meant: torch.Tensor | np.ndarray) -> str:
-    """What the numbers of axes say about a wrong shape."""
-    if came.ndim == meant.ndim:
-        return ""
-    return (": an axis is left that should be summed, averaged or indexed away" if came.ndim > meant.ndim else
-            ": an axis is missing, because something was summed, averaged, flattened or squeezed")
 
 
 def _dtype_of(value: object) -> torch.dtype:
@@ -239,6 +234,10 @@ def _at(where: tuple) -> str:
 
 def _number(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _both(came: object, expected: object) -> str:
+    return f"came     {readable(came, GIVEN)}\nexpected {readable(expected, GIVEN)}"
 
 
 def _rows(array: np.ndarray) -> str:

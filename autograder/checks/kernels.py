@@ -13,6 +13,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -134,7 +135,7 @@ class Harness:
 
     @staticmethod
     def _wrapped(ours: Callable, original: Callable) -> Callable:
-        return lambda builder, *args, **kwargs: ours(lambda *a, **k: original(builder, *a, **k), *args, **kwargs)
+        return lambda owner, *args, **kwargs: ours(partial(original, owner), *args, **kwargs)
 
     def read_of(self, view: Tensor) -> int:
         """Bytes that were read through a guarded view."""
@@ -197,8 +198,9 @@ class Harness:
     def _begin(self, original: Callable, args: Any, named: Any) -> Any:
         """A launch begins: note which addresses belong to its tensors."""
         on_host, named_on_host = original(args, named)
+        parameters = [f"`{name}`" for name in original.args[0].arg_names]       # of the kernel, by the student's names
         self._names = [(name, self._addresses(tensor)) for name, tensor in
-                       [*((f"argument {i + 1}", one) for i, one in enumerate(on_host)), *named_on_host.items()]
+                       [*zip(parameters, on_host), *((f"`{name}`", one) for name, one in named_on_host.items())]
                        if isinstance(tensor, Tensor)]
         if sum(len(found) for _, found in self._names) > MAX_ELEMENTS:
             raise Failed("unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers.")

@@ -1,49 +1,45 @@
-"""What wrong numbers have to do with the right ones: an observation in a sentence, or "".
+"""What all wrong numbers have to do with the right ones: an observation in a sentence, or "".
 
-An answer that is wrong in a known way is told so whatever the exercise: half precision, an integer that wrapped round, a
-fraction cut off, a factor, a logarithm of another base, another order. A sentence says what is seen in the numbers and
-what makes numbers look so; it names no drawn number, since it becomes part of a cause. Where nothing fits it says nothing.
+A sentence is a hint: it says what is seen in the numbers, and names no cause that other mistakes have too. It is given
+only where it is true of every number that is wrong, and where the numbers can hardly look so by chance; otherwise
+there is silence. It names no drawn number, since in grading it is shown. `messages` decides where it stands.
 """
 import math
+import struct
 from collections.abc import Callable
 
 import numpy as np
 
-NEAR = 1e-2         # half precision has an error of 0.0005, bfloat16 of 0.004, for each operation
 EXACT = 1e-5        # how closely an observation must fit
-WORD = {8: "8 bits", 16: "16 bits", 32: "32 bits"}
+NEAR = 1e-2         # half precision has an error of 0.0005, bfloat16 of 0.004, for each operation
+ENOUGH = 3          # different numbers that show how fractions were lost
+WORD = (8, 16, 32)  # bits of integer types that are too small
+UNWRITTEN = struct.unpack(">d", bytes.fromhex("7ff8dead00000000"))[0]     # a NaN that no operation makes, in float32 too
+UNWRITTEN_BITS = 0x7ff8dead00000000
 
-NOT_FINITE = "{} holds {} where a finite number was expected: {}."
-NAN = "0 / 0, 0 times infinity, infinity minus or over infinity, and the root or logarithm of a negative number give NaN"
-INFINITE = "a division by 0, the logarithm of 0, and a number too large for its type (exp of 89 in float32) give infinity"
-
-DIGITS = ("The numbers are nearly right: they agree to {} digits, and not to the next. Half precision (float16, bfloat16), "
-          "rounding, drawing by chance, a difference in place of a slope, or a small number added on the way can do that.")
-SEVERAL = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
-LAST_DIGITS = ("Only the last digits of the number are wrong: float32 keeps 7 digits, which is too few for a number that "
-               "large. Count in Python's integers or in int64.")
-WRAPPED = "The count wrapped round: it was kept in an integer type of {}, which is too small for it."
-CUT = "Fractions are lost: something is cut or rounded to whole numbers, by an integer type, int(), .long() or //."
-ORDER = "These are the right numbers in another order: each belongs to the place of its own input."
-TURNED = "This is the right table turned round: rows and columns are exchanged."
+NOT_FINITE = "{} holds {} where a finite number was expected."
+NOT_WRITTEN = ("{} holds NaN from memory that nobody had written: this place is never written, or it is computed from "
+               "uninitialized memory.")
+LAST_DIGITS = "Only the last digits are wrong: a float keeps 15 digits, in float32 only 7. Count in integers."
+WRAPPED = "The count wrapped round at {} bits: its integer type is too small."
+CUT = "Your numbers are the expected ones, cut or rounded to whole numbers."
+ORDER = "Your numbers are the expected ones in another order."
+TURNED = "Your table is the expected one with rows and columns exchanged."
 DIAGONAL = "Everything off the diagonal is right, and the diagonal is not."
-FACTOR = ("All numbers are the right ones times one and the same factor: the factor that they share is wrong, or they are divided "
-          "by another number than they should be, or by none.")
+FACTOR = "Your numbers are the expected ones times one constant: a factor that they share is wrong or missing."
 
 Transform = Callable[[np.ndarray], np.ndarray]
 TRANSFORMS: list[tuple[Transform, str, bool]] = [      # of the right numbers, sentence, whether one number is evidence enough
-    (lambda x: -x, "The sign is turned round: this is minus the right answer.", True),
-    (lambda x: x / math.log(2), "This is the right answer divided by log 2: a logarithm to base 2. The natural one was asked "
-                                "for.", True),
-    (lambda x: x / math.log(10), "This is the right answer divided by log 10: a logarithm to base 10. The natural one was "
-                                 "asked for.", True),
-    (lambda x: 1 - x, "These are 1 minus the right numbers.", False),
-    (lambda x: 1 / x, "These are the right numbers upside down: 1 divided by them.", False),
-    (lambda x: x**2, "These are the squares of the right numbers: a square root is missing, or a square is too many.", False),
-    (np.sqrt, "These are the square roots of the right numbers: a root is too many, or a square is missing.", False),
-    (np.log, "These are the logarithms of the right numbers.", False),
-    (np.exp, "These are the right numbers with exp taken: a logarithm is missing, or an exp is too many.", False),
-    (np.abs, "These are the right numbers without their signs.", False),
+    (lambda x: -x, "The sign is wrong: this is minus the expected answer.", True),
+    (lambda x: x / math.log(2), "This is the expected answer divided by log 2, as with a logarithm to base 2.", True),
+    (lambda x: x / math.log(10), "This is the expected answer divided by log 10, as with a logarithm to base 10.", True),
+    (lambda x: 1 - x, "Your numbers are 1 minus the expected ones.", False),
+    (lambda x: 1 / x, "Your numbers are 1 divided by the expected ones.", False),
+    (lambda x: x**2, "Your numbers are the squares of the expected ones.", False),
+    (np.sqrt, "Your numbers are the square roots of the expected ones.", False),
+    (np.log, "Your numbers are the logarithms of the expected ones.", False),
+    (np.exp, "Your numbers are exp of the expected ones.", False),
+    (np.abs, "Your numbers are the expected ones without their signs.", False),
 ]
 
 
@@ -57,33 +53,45 @@ def likeness(came: np.ndarray, expected: np.ndarray, exact: bool) -> str:
 
 def not_finite(came: np.ndarray, expected: np.ndarray, name: str) -> str:
     """The sentence about NaN or infinity among the wrong numbers."""
-    nan = bool((np.isnan(came) & np.isfinite(expected)).any())
-    return NOT_FINITE.format(name, "NaN" if nan else "infinity", NAN if nan else INFINITE)
+    strange = came[np.isfinite(expected) & ~np.isfinite(came)]
+    if (strange.view(np.int64) == UNWRITTEN_BITS).all():
+        return NOT_WRITTEN.format(name)
+    return NOT_FINITE.format(name, "NaN" if np.isnan(strange).any() else "infinity")
 
 
 def _of_integers(came: np.ndarray, expected: np.ndarray) -> str:
     if came.dtype.kind not in "iuf" or expected.dtype.kind not in "iu" or not np.isfinite(came).all():
         return ""
-    gaps = [int(a) - int(b) for a, b in zip(came.ravel().tolist(), expected.ravel().tolist()) if a != b]
-    fits = [words for bits, words in WORD.items() if all(gap % 2**bits == 0 for gap in gaps)]
-    if fits:
-        return WRAPPED.format(fits[-1])
-    large = [abs(gap) <= 1e-5 * abs(int(b)) for gap, b in zip(gaps, expected.ravel()[(came != expected).ravel()].tolist())]
-    return LAST_DIGITS if all(large) and np.abs(expected).max() > 1e6 else ""
+    pairs = [(int(a), int(b)) for a, b in zip(came.ravel().tolist(), expected.ravel().tolist()) if a != b]
+    if bits := _wrapped(pairs):
+        return WRAPPED.format(bits)
+    return LAST_DIGITS if any(all(a == int(kind(b)) for a, b in pairs) for kind in (np.float32, float)) else ""
+
+
+def _wrapped(pairs: list[tuple[int, int]]) -> int:
+    """The bits of the type that holds no expected number, and exactly what came in its place; 0 if there is none."""
+    def held(a: int, b: int, bits: int) -> bool:
+        signed = (b + 2**(bits - 1)) % 2**bits - 2**(bits - 1)
+        return a in (signed, b % 2**bits)
+    seen = {a for a, _ in pairs if a}       # 0 and a single small difference come about in many ways
+    fits = (bits for bits in WORD if len(seen) >= (1 if bits == 32 else 2))
+    return next((bits for bits in fits if all(held(a, b, bits) for a, b in pairs)), 0)
 
 
 def _of_floats(came: np.ndarray, expected: np.ndarray) -> str:
     several = expected.size > 1 and not np.allclose(expected, expected.flat[0], EXACT, 0)
     whole = np.allclose(expected, np.round(expected), 0, 1e-9)
-    if whole and _wrapped(came, expected):
-        return WRAPPED.format(_wrapped(came, expected))
+    if whole and np.abs(expected).max(initial=0) < 2**53 and np.allclose(came, np.round(came), 0, 1e-9):
+        wrong = came != expected
+        if bits := _wrapped([(int(a), int(b)) for a, b in zip(came[wrong], expected[wrong])]):
+            return WRAPPED.format(bits)
     if not expected.any():
         return ""
-    if not whole and came.any() and any(np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
+    if not whole and len(np.unique(came)) >= ENOUGH and any(
+            np.allclose(came, cut(expected), 0, 1e-9) for cut in (np.trunc, np.round)):
         return CUT
     if np.allclose(came, expected, NEAR, 0):
-        gap = (np.abs(came - expected)[expected != 0] / np.abs(expected[expected != 0])).max()
-        return DIGITS.format(SEVERAL.get(int(-math.log10(gap)), "many")) if gap else ""
+        return ""       # nearly right: a factor of 1.001 would say nothing
     for transform, sentence, one in TRANSFORMS:
         if (several or one) and _fits(came, transform(expected)):
             return sentence
@@ -106,13 +114,6 @@ def _of_several(came: np.ndarray, expected: np.ndarray) -> str:
             ~there].any():
         return FACTOR
     return ""
-
-
-def _wrapped(came: np.ndarray, expected: np.ndarray) -> str:
-    gaps = np.abs(came - expected)
-    gaps = gaps[gaps > 0.5]
-    fits = [words for bits, words in WORD.items() if len(gaps) and (gaps % 2**bits == 0).all()]
-    return fits[-1] if fits else ""
 
 
 def _fits(came: np.ndarray, meant: np.ndarray) -> bool:

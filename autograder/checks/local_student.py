@@ -58,8 +58,8 @@ class LocalStudent(Student):
             raise StudentError(reply["kind"], reply["text"])
         peak = reply.get("counted", {}).get("peak", 0)
         if self._memory is not None and peak > self._memory:
-            raise StudentError("memory", f"`{request.label}` holds {peak / MIB:.0f} MiB of tensors at once; "
-                                         f"{self._memory / MIB:.0f} MiB are there for this call.")
+            raise StudentError("memory", f"`{request.label}` holds {peak / MIB:.1f} MiB of tensors at once; "
+                                         f"{self._memory / MIB:.1f} MiB are there for this call.")
         return returned(request, low["args"], reply)
 
     @contextmanager

@@ -1,9 +1,9 @@
 """Which known mistake a student made, if that can be known.
 
 A mistake is named only when it gave exactly the student's answers on every call of the exercise, right and wrong ones,
-and on every input on which the registered mistakes were asked besides; and when no other mistake did. Two mistakes
-that cannot be told apart are never named: a wrong sentence is worse than none. The result stands with the first stage
-that failed.
+and on every input on which the registered mistakes were asked besides; where a stage ends with an exception, with the
+same one. Mistakes that cannot be told apart are all named, if there are no more than NAMED: a wrong sentence is worse than
+none. The result stands with the first stage that failed.
 """
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +15,7 @@ from autograder.checks.student import Student
 from autograder.checks.suspects import Suspect, answer, suspects
 from autograder.checks.values import same
 
+NAMED = 3           # mistakes that may give the same answers
 REPLAYS = 40        # more inputs than these are not asked again
 ROUNDING = 1e-6     # two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
 UNSURE = ("time", "memory", "killed", "fault")
@@ -30,32 +31,38 @@ def named(exercise, student: Student, runs: list[Run], results: list[StageResult
         failed = next((place for place, (run, result) in enumerate(zip(runs, results)) if result.status in FAILED
                        and any(call.name == function for call in run.calls)), None)
         if failed is not None:
-            theirs = [_of(function, run) for run in runs]
-            sentence = _sentence(student, theirs, function, [one for one in known if one.mistake.replaces == function])
+            sentence = _sentence(student, runs, function, [one for one in known if one.mistake.replaces == function])
             results[failed] = replace(results[failed], misconception=sentence)
     return results
 
 
-def _sentence(student: Student, theirs: list[list[Call]], function: str, known: list[Suspect]) -> str:
-    """The misconception of the one mistake that answers as the student does, or ""."""
-    likely = [suspect for suspect in known if _answers_like(suspect, theirs, function)]
+def _sentence(student: Student, runs: list[Run], function: str, known: list[Suspect]) -> str:
+    """The misconception of the mistake, or the few mistakes, that answer as the student does, or ""."""
+    theirs = [_of(function, run) for run in runs]
+    likely = [suspect for suspect in known if _answers_like(suspect, runs, function)]
     for call in _not_asked(theirs, function, known) if likely else []:
         came = answer(student, call)
         likely = [suspect for suspect in likely if _same(answer(suspect.student, call), came)]
-    sentences = {suspect.mistake.misconception for suspect in likely}
-    return sentences.pop() if len(sentences) == 1 else ""
+    sentences = list(dict.fromkeys(suspect.mistake.misconception for suspect in likely))
+    return " Or: ".join(sentences) if len(sentences) <= NAMED else ""
 
 
-def _answers_like(suspect: Suspect, theirs: list[list[Call]], function: str) -> bool:
+def _answers_like(suspect: Suspect, theirs: list[Run], function: str) -> bool:
     """Whether a suspect answers like the student in every stage, and fails in one; asked no further than that."""
     fails = False
     for place, mine in enumerate(theirs):
         run = suspect.run(place)
         asked = _of(function, run)
-        if not _same_calls(asked, mine):
+        if not _same_calls(asked, _of(function, mine)) or _ended_otherwise(run.result, mine.result):
             return False
         fails = fails or bool(asked) and run.result.status in FAILED
     return fails
+
+
+def _ended_otherwise(left: StageResult, right: StageResult) -> bool:
+    """Whether both stages end with an exception, of a call or of an object's method, and it is not the same one."""
+    last = [result.detail.rsplit("\n", 1)[-1] for result in (left, right)]
+    return left.status == right.status == "error" and last[0] != last[1]
 
 
 def _of(function: str, run: Run) -> list[Call]:
@@ -88,5 +95,7 @@ def _same(left: Returned | StudentError, right: Returned | StudentError) -> bool
 
 
 def _exception(error: StudentError) -> str:
-    """The kind of exception: the last line up to its colon."""
-    return error.text.rsplit("\n", 1)[-1].split(":")[0] if error.kind == "error" else ""
+    """The kind of exception, the last line up to its colon; of what cannot be read or loaded, what it is."""
+    if error.kind == "error":
+        return error.text.rsplit("\n", 1)[-1].split(":")[0]
+    return error.text if error.kind == "unreadable" else ""

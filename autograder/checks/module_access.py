@@ -33,9 +33,9 @@ def load(module: nn.Module, weights: dict[str, Tensor]) -> None:
     wrong = [f"`{name}` has shape {tuple(own[name].shape)}; {tuple(weights[name].shape)} was asked for"
              for name in weights.keys() & own.keys() if own[name].shape != weights[name].shape]
     complaints = [*(["it has no parameter or buffer " + _some(missing)] if missing else []),
-                  *(["nobody asked for its " + _some(extra)] if extra else []), *sorted(wrong)[:MAX_NAMES]]
+                  *(["its `state_dict` also has " + _some(extra) + ", which was not asked for"] if extra else []), *sorted(wrong)[:MAX_NAMES]]
     if complaints:
-        raise Failed("unreadable", f"Weights cannot be loaded into your `{type(module).__name__}`: {'; '.join(complaints)}.")
+        raise Failed("unreadable", f"Weights cannot be loaded into your module: {'; '.join(complaints)}.")
     module.load_state_dict(weights)
 
 

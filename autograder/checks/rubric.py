@@ -1,7 +1,7 @@
 """The rubric of one exercise as a student reads it: plain text for a terminal, a table for Jupyter.
 
 The table takes its colours from the page around it, says everything in words, and marks the first stage that is
-not passed with "start here": the stages are ordered so that it is the cause of the later ones.
+not passed with "start here": the stages are ordered so that it is the cause of the later ones, which are only named.
 """
 import os
 import re
@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from autograder.checks.messages import first_failure, following, sentences, told
 from autograder.checks.results import ExerciseResult, StageResult
 
 WORDS = {"passed": "passed", "slip": "nearly", "capped": "counts less", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
@@ -27,13 +28,15 @@ def headline(result: ExerciseResult) -> str:
 
 def as_text(result: ExerciseResult, see: str = "") -> str:
     """Several lines for a terminal; the causes are indented below their stage."""
-    first, width = first_failure(result), max((len(stage.name) for stage in result.stages), default=0)
+    first, shown, width = first_failure(result.stages), told(result.stages), max((len(stage.name) for stage in result.stages), default=0)
     lines = [headline(result)]
     for stage in result.stages:
         mark = "   <- start here" if stage is first else ""
         lines.append(f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g}  {WORDS[stage.status]}{mark}")
-        for text in [*_sentences(stage, result), *_numbers(stage, result)]:
+        for text in filter(None, [*sentences(stage), stage.detail] if stage in shown else []):
             lines += [f"      {line}" for line in text.split("\n")]
+    if also := following(result.stages):
+        lines.append(f"  {also}")
     if first and see:
         lines.append(f"  Read: {page(see)}")
     return "\n".join(lines)
@@ -41,20 +44,22 @@ def as_text(result: ExerciseResult, see: str = "") -> str:
 
 def as_html(result: ExerciseResult, see: str = "") -> str:
     """One table with a caption and scoped headers; nothing of the student's is markup in it."""
-    first = first_failure(result)
+    first = first_failure(result.stages)
     columns = ("Stage", "Points", "Result", "Why") if first else ("Stage", "Points", "Result")
     heads = "".join(f"<th scope='col' style='{CELL}'>{name}</th>" for name in columns)
     rows = "".join(_row(stage, result, first) for stage in result.stages)
+    also = f"<p>{escape(line)}</p>" if (line := following(result.stages)) else ""
     link = f"<p>Read in the book: {_link(see)}</p>" if first and see else ""
     return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
             f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
-            f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{link}")
+            f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{also}{link}")
 
 
 def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) -> str:
     style, here = (f"{CELL};{FIRST}", " <em>(start here)</em>") if stage is first else (CELL, "")
-    why = "".join(f"<div>{with_code(text)}</div>" for text in _sentences(stage, result))
-    why += "".join(f"<pre style='{NUMBERS}'>{escape(text)}</pre>" for text in _numbers(stage, result))
+    shown = stage in told(result.stages)
+    why = "".join(f"<div>{with_code(text)}</div>" for text in sentences(stage)) if shown else ""
+    why += f"<pre style='{NUMBERS}'>{escape(stage.detail)}</pre>" if shown and stage.detail else ""
     return (f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
             f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
             + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>"))
@@ -63,11 +68,6 @@ def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) 
 def with_code(sentence: str) -> str:
     """A sentence as HTML: everything escaped, `between backticks` as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(sentence))
-
-
-def first_failure(result: ExerciseResult) -> StageResult | None:
-    """The first stage that is not passed; one that only counts less has its cause elsewhere."""
-    return next((stage for stage in result.stages if stage.status not in ("passed", "capped")), None)
 
 
 def page(see: str) -> str:
@@ -83,28 +83,3 @@ def _link(see: str) -> str:
         return escape(page(see))
     path = quote(os.path.relpath(BOOK / file)) + (f"#{quote(anchor)}" if anchor else "")
     return f"<a href='{path}' target='_blank'>{escape(page(see))}</a>"
-
-
-def _sentences(stage: StageResult, result: ExerciseResult) -> list[str]:
-    """Cause and misconception; said once when several stages fail for the same reason."""
-    if stage.status != "passed" and _repeats(stage, result):
-        return ["As above."]
-    known = f"Your answers are those of a known mistake: {stage.misconception}" if stage.misconception else ""
-    return [text for text in (stage.cause, known) if text]
-
-
-def _numbers(stage: StageResult, result: ExerciseResult) -> list[str]:
-    return [stage.detail] if stage.detail and not _repeats(stage, result) else []
-
-
-def _repeats(stage: StageResult, result: ExerciseResult) -> bool:
-    earlier = result.stages[:result.stages.index(stage)]
-    return any((one.status, one.cause, _place(one)) == (stage.status, stage.cause, _place(stage)) for one in earlier)
-
-
-def _place(stage: StageResult) -> str:
-    """What makes two failures the same: for an exception its lines and its kind, for the rest all that is said."""
-    if stage.status != "error":
-        return stage.detail
-    *lines, last = stage.detail.split("\n")
-    return "\n".join([*lines, last.split(":")[0]])

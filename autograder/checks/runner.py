@@ -3,13 +3,14 @@
 Every stage runs, whatever the ones before it did, and earns all its points or none (`stages`). Then the results are put
 in proportion (`proportion`): slips, stages that count only after another, code that works for one size only. When
 something is wrong, the known mistakes are compared with the student over all calls (`misconceptions`). In grading,
-hidden inputs stay hidden (`discretion`).
+hidden inputs stay hidden (`discretion`). `messages` decides what is said.
 """
 from collections.abc import Callable
 
 import torch
 
 from autograder.checks.discretion import discreet
+from autograder.checks.messages import worded
 from autograder.checks.misconceptions import named
 from autograder.checks.proportion import in_proportion
 from autograder.checks.registry import mistakes_of
@@ -35,6 +36,7 @@ def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torc
     if any(result.status in FAILED for result in results):
         known = mistakes_of(exercise.id) if mistakes is None else mistakes
         results = named(exercise, student, runs, results, rng_for_stage, known)
+    results = worded(runs, results)
     if shown is not None:
         results = [discreet(result, before) for result, before in zip(results, shown.stages)]
     return ExerciseResult(exercise.id, exercise.points, sum(stage.earned for stage in results), results)

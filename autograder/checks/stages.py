@@ -18,6 +18,8 @@ from autograder.checks.views import is_plain, slip_with_views
 
 STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
 
+RAISED = "{} raised an exception where this is asked: {}."
+
 
 def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
     """A generator seeded by HMAC-SHA256 of the names (exercise, stage, student) under `secret`; none in a notebook."""
@@ -27,10 +29,14 @@ def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
 
 @dataclass(frozen=True)
 class Run:
-    """One stage as it was run: its result, the calls that it made, and the slips that were noted on the way."""
+    """One stage as it was run: its result, the calls that it made, and the slips that were noted on the way.
+
+    hint: what the wrong numbers show by themselves, see `likeness`.
+    """
     result: StageResult
     calls: list[Call]
     slips: list[str]
+    hint: str = ""
 
 
 def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
@@ -48,7 +54,7 @@ def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.
 def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     """Run one stage, and ask the last question again where an answer was wrong."""
     noted = slips.begin()
-    result = run_stage(stage, student, rng, exercise)
+    result, hint = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if result.status == "wrong" and calls and is_plain(calls[-1]) and _slip_once_more(student, calls[-1]) == slips.AGAIN:
         result = replace(result, cause=f"{slips.AGAIN} {result.cause}")
@@ -58,7 +64,7 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
         slips.note(slips.TRACKED)
     if not exercise.changes and any(getattr(call.outcome, "stale", False) for call in calls):
         slips.note(slips.STALE)
-    return Run(result, calls, noted)
+    return Run(result, calls, noted, hint)
 
 
 def _slip_once_more(student: Student, call: Call | None) -> str:
@@ -72,22 +78,29 @@ def _slip_once_more(student: Student, call: Call | None) -> str:
     return slips.STALE if again.stale else "" if same(again.value, call.outcome.value) else slips.AGAIN
 
 
-def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> StageResult:
-    """Run one stage. Never raises on the student's account, nor on the check's: that is the status "fault"."""
+def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> tuple[StageResult, str]:
+    """The result of one stage, and a hint. Never raises on the student's account, nor on the check's: that is a "fault"."""
     student.new_stage()
     offered = {"student": student, "rng": rng}
     parameters = inspect.signature(stage.function).parameters
     if "fault" in parameters:
         offered["fault"] = fault_of(exercise, student)
-    wanted = {name: offered[name] for name in parameters}
+    wanted, hint = {name: offered[name] for name in parameters}, ""
+    status, cause, detail, earned = "passed", "", "", float(stage.points)
     try:
         stage.function(**wanted)
     except CheckFailed as failed:
-        return StageResult(stage.name, stage.points, 0.0, "wrong", failed.cause, failed.detail)
+        status, cause, detail, hint = "wrong", failed.cause, failed.detail, failed.hint
     except StudentError as error:
         status = STATUS_OF_KIND.get(error.kind, error.kind)
-        cause = CAUSES.get(status, error.text)
-        return StageResult(stage.name, stage.points, 0.0, status, cause, "" if cause == error.text else error.text)
+        cause = _asked(stage, student) if status == "error" else CAUSES.get(status, error.text)
+        detail = "" if cause == error.text else error.text
     except Exception as error:
-        return StageResult(stage.name, stage.points, 0.0, "fault", CAUSES["fault"], f"{type(error).__name__}: {error}")
-    return StageResult(stage.name, stage.points, float(stage.points), "passed")
+        status, cause, detail = "fault", CAUSES["fault"], f"{type(error).__name__}: {error}"
+    return StageResult(stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail), hint
+
+
+def _asked(stage, student: Student) -> str:
+    """The cause of an exception: what raised it, and what the stage asks, which is the name of its function."""
+    who = f"`{student.calls[-1].name}`" if student.calls else "Your code"
+    return RAISED.format(who, stage.function.__name__.removeprefix("test_").replace("_", " "))

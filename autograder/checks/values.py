@@ -18,6 +18,7 @@ TENSOR_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, to
 ARRAY_KINDS = "biuf"     # numpy's letters for bool, int, unsigned and float
 MAX_DEPTH = 8
 SHOWN = 200              # characters of a value in a message
+FEW = 12                 # a tensor with at most so many numbers is written as Python writes it
 # Printable, says Python, and yet nothing to see: fillers, joiners, variation selectors, the empty braille cell.
 BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
          *range(0xE0100, 0xE01F0)}
@@ -146,15 +147,45 @@ def visible(text: str) -> str:
     return "".join(shown)
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most `most` characters: cut between two words, with " ..." where something is left out."""
+    if len(text) <= most:
+        return text
+    kept = text[:most - 4]
+    return (kept.rsplit(None, 1)[0] if len(kept.split()) > 1 else kept).rstrip() + " ..."
+
+
 def readable(value: object, most: int = SHOWN) -> str:
-    """A value's repr for a message: nothing invisible in it, and cut after `most` characters.
+    """A value's repr for a message: nothing invisible in it, and "and 38 more" in the place of what is too much.
 
     Python refuses to write an int of more than 4,300 digits.
     """
-    if type(value) is int and abs(value) >= 10**30:
+    kind = type(value)
+    if kind is int and abs(value) >= 10**30:
         return f"{'-' if value < 0 else ''}an integer of about {int(abs(value).bit_length() * 0.30103)} digits"
+    if kind in (torch.Tensor, np.ndarray) and value.reshape(-1).shape[0] > FEW:
+        return f"{type_name(value)} of shape {tuple(value.shape)}: {readable(value.reshape(-1)[:most].tolist(), most)}"
+    if kind in (str, bytes):
+        text = visible(repr(value[:most]))
+        return text if len(value) <= most else f"{text} and {len(value) - most:,} more"
+    if kind in (list, tuple, dict):
+        return _first_of(value, most)
     text = visible(repr(value))
     return text if len(text) <= most else text[:most] + " ..."
+
+
+def _first_of(value: list | tuple | dict, most: int) -> str:
+    """The first items of a collection, as many as there is room for, and how many more there are."""
+    parts, room = [], most
+    for item in value.items() if type(value) is dict else value:
+        text = (f"{readable(item[0], room)}: {readable(item[1], room)}" if type(value) is dict else readable(item, room))
+        if parts and len(text) > room:
+            break
+        parts.append(text)
+        room = max(room - len(text) - 2, 0)
+    more = f", and {len(value) - len(parts):,} more" if len(parts) < len(value) else ","
+    more = more if more != "," or type(value) is tuple and len(value) == 1 else ""
+    return {list: "[{}{}]", tuple: "({}{})", dict: "{{{}{}}}"}[type(value)].format(", ".join(parts), more)
 
 
 def told_apart(came: object, expected: object) -> tuple[str, str]:

@@ -5,6 +5,7 @@ an exception shows more, the student's own lines. Whatever the student wrote is 
 """
 from pathlib import Path
 
+from autograder.checks.messages import first_failure, following, sentences
 from autograder.checks.rubric import page
 from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
@@ -24,7 +25,7 @@ def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> st
     points = exercise_points(verdict, graded, assignment)
     extra = extra_credit(points, graded)
     exercises = [_exercise(assignment, verdict, graded, id, points[id]) | {"extra": extra.get(id)} for id in assignment.exercises]
-    first = next(({"exercise": one, "stage": one["first"]} for one in exercises if one["first"]), None)
+    first = next(({"exercise": one, "stage": one["first"], "said": one["said"]} for one in exercises if one["first"]), None)
     return render("feedback.html.j2", title=assignment_title(assignment), verdict=verdict, graded=graded, exercises=exercises,
                   first=first, total=total_points(points, graded) or 0.0,
                   possible=sum(one["points"] for one in exercises),
@@ -37,12 +38,12 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     one, short = assignment.exercises[id], id.split(".", 1)[1]
     result = next((result for result in verdict.results if result["exercise"] == id), None)
     stages = result["stages"] if result else []
-    first = next((stage for stage in stages if stage["status"] not in ("passed", "capped")), None)
+    first = first_failure(stages)
     own = verdict.own.get(short, "")
     broken = next((error.removeprefix(f"{short}: ") for error in verdict.cell_errors if error.startswith(f"{short}: ")), "")
     stopped = bool(broken and first and first["status"] == "not_attempted")       # its cell ended before the function was there
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
-            "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
+            "stages": stages, "first": first, "said": sentences(first) if first else [], "following": following(stages), "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
             "untouched": short in verdict.untouched, "asked": verdict.readable and bool(verdict.waits(id)),
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.checks.messages import first_failure, sentences
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.grades import (
     HandGrades,
@@ -124,8 +125,8 @@ GRADES: dict[str, Callable[[Path, list, Assignment, str], None]] = {"canvas": _c
 
 def _said(result: dict | None) -> str:
     """The first behaviour that failed, in the sentences of the feedback page."""
-    failed = next((stage for stage in result["stages"] if stage["status"] not in ("passed", "capped")), None) if result else None
-    return " ".join(filter(None, (failed["cause"], failed["misconception"]))) if failed else ""
+    failed = first_failure(result["stages"]) if result else None
+    return " ".join(sentences(failed)) if failed else ""
 
 
 def _number(verdict: Verdict, platform: str) -> str:

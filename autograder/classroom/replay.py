@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from autograder.checks.messages import sentences
 from autograder.classroom.handed_over import never_judged
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.unjudged import kept_copy, unjudged
@@ -35,7 +36,7 @@ class Replay:
         for result in again.results:
             found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
             for stage in result["stages"]:
-                said = " ".join(filter(None, (stage["cause"], stage["misconception"]))) if stage["status"] != "passed" else ""
+                said = " ".join(sentences(stage)) if stage["status"] != "passed" else ""
                 found.append(f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip())
         found += [f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}" for one in again.human]
         found += [f"newer      {self.newer}"] if self.newer else []

@@ -12,8 +12,8 @@ from autograder.chapters.c14_paged_attention.machine import play
 from autograder.chapters.c14_paged_attention.models import BlocksModel, PrefixModel
 from autograder.chapters.c14_paged_attention.walks import visits, walk
 from autograder.checks.kernels import Switch
+from autograder.checks.messages import first_failure
 from autograder.checks.protocol import Buffer, LocalStudent, run_exercise
-from autograder.checks.rubric import first_failure
 from reference_impl.corpora.small_models import small_model
 from reference_impl.engine.block_manager import BlockManager, OutOfBlocks
 from reference_impl.engine.sequence import Sequence
@@ -148,7 +148,7 @@ def test_random_runs_of_the_reference_go_right(name, make, runs):
 def test_the_shortest_run_is_drawn():
     def shown(exercise: str, mistake: str) -> tuple[str, int]:
         one = FOURTEEN.exercises[exercise]
-        detail = first_failure(run_exercise(one, LocalStudent(namespace_of(f"mistake:{mistake}", one)), mistakes=[])).detail
+        detail = first_failure(run_exercise(one, LocalStudent(namespace_of(f"mistake:{mistake}", one)), mistakes=[]).stages).detail
         return detail, int(re.search(r"tried: (\d+) command", detail)[1])
 
     for exercise, mistake, length in (("14.Blocks", "always-one-more", 1), ("14.Blocks", "a-block-early", 2), ("14.Blocks", "never-free-again", 2), ("14.Blocks", "list-not-copied", 3), ("14.Blocks", "writes-into-shared", 3),

@@ -83,17 +83,20 @@ def many(parts: tuple) -> tuple[tuple, torch.Tensor]:
     return tuple(part[which] for part in parts), which
 
 
+ONE_NUMBER = "The loss is one number: inside a pair the terms are summed, and the batch is averaged."
+
+
 @sgns_loss.stage("every-pair", points=0.5, after="true-context", at_most=0.5)
 def test_every_pair_of_a_batch_takes_part(student, rng):
     for center, context, negatives in batches(rng):
         nothing = torch.zeros_like(negatives)
         before = expect(student.sgns_loss(center, context, nothing), "Your loss of a batch").is_tensor(
-            shape=(), dtype=torch.float32)
+            shape=(), dtype=torch.float32, cause=ONE_NUMBER)
         for pair in range(len(center)):
             changed = context.clone()
             changed[pair] = -3 * center[pair] / center[pair].norm() ** 2
             after = expect(student.sgns_loss(center, changed, nothing), "Your loss of a batch").is_tensor(
-                shape=(), dtype=torch.float32)
+                shape=(), dtype=torch.float32, cause=ONE_NUMBER)
             moved = true_loss(center, changed, nothing) - true_loss(center, context, nothing)
             expect(bool((after - before).abs() > 0.3 * moved.abs())).is_true(
                 cause="The loss of a batch of several pairs should change when any one of its pairs does.")
@@ -103,7 +106,7 @@ def test_every_pair_of_a_batch_takes_part(student, rng):
 def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
     for parts in batches(rng):
         losses = [expect(student.sgns_loss(*(part[i:i + 1] for part in parts)), "Your loss of a single pair").is_tensor(
-            shape=(), dtype=torch.float32) for i in range(len(parts[0]))]
+            shape=(), dtype=torch.float32, cause=ONE_NUMBER) for i in range(len(parts[0]))]
         expect(bool(torch.stack(losses).abs().min() > 0)).is_true(cause="The loss of a random pair should not be 0.")
         expect(student.sgns_loss(*parts), "Your loss of a batch").close(
             torch.stack(losses).mean(), **LOSS, cause="The loss of a batch should be the mean of the losses of its pairs, "

@@ -70,6 +70,18 @@ def _(ids, special, order, fate, others, mask_id):
     return _changed(ids, chosen, fate, others, mask_id), torch.where(chosen, -100, ids)
 
 
+@mistake(MASK, "every-place-labelled", caught_by="count", loses=6,
+         misconception="You label every place with its id. Only the chosen tokens have a label; everywhere else it is -100, which the loss leaves out.")
+def _(ids, special, order, fate, others, mask_id):
+    return _changed(ids, _chosen(special, order), fate, others, mask_id), ids.clone()
+
+
+@mistake(MASK, "every-free-place-labelled", caught_by="count", loses=6,
+         misconception="You label every token that is not special. Only the chosen ones have a label; everywhere else it is -100, which the loss leaves out.")
+def _(ids, special, order, fate, others, mask_id):
+    return _changed(ids, _chosen(special, order), fate, others, mask_id), torch.where(special, -100, ids)
+
+
 @mistake(MASK, "kept-ones-have-no-label", caught_by="count", loses=6, misconception="A chosen token that stays as it is has no label with you. It is asked for like the others.")
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)

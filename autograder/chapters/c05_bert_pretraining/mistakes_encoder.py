@@ -49,6 +49,12 @@ def _encode(weights, ids, segments, mask, num_heads, eps=1e-12, gelu=functional.
             x = normed(second, x + think(x))
         elif order == "without-residual":
             x = normed(second, think(normed(first, attend(x))))
+        elif order == "no-attention-residual":
+            x = normed(first, attend(x))
+            x = normed(second, x + think(x))
+        elif order == "no-feed-forward-residual":
+            x = normed(first, x + attend(x))
+            x = normed(second, think(x))
         elif order == "exchanged":
             x = normed(second, x + attend(x))
             x = normed(first, x + think(x))
@@ -106,9 +112,21 @@ def _(*parts):
     return _encode(*parts, order="pre")
 
 
-@mistake(ENCODE, "no-residual", caught_by="post-norm", loses=7.5, misconception="You do not add x to what a sublayer gives.")
+@mistake(ENCODE, "no-residual", caught_by="post-norm", loses=7.5, misconception="You leave out both residual connections: x is added to what a sublayer gives.")
 def _(*parts):
     return _encode(*parts, order="without-residual")
+
+
+@mistake(ENCODE, "no-attention-residual", caught_by="post-norm", loses=7.5,
+         misconception="You leave out the residual connection around attention: x is added to what it gives.")
+def _(*parts):
+    return _encode(*parts, order="no-attention-residual")
+
+
+@mistake(ENCODE, "no-feed-forward-residual", caught_by="post-norm", loses=7.5,
+         misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.")
+def _(*parts):
+    return _encode(*parts, order="no-feed-forward-residual")
 
 
 @mistake(ENCODE, "norms-exchanged", caught_by="post-norm", loses=7.5, misconception="You exchange the two norms of a block.")

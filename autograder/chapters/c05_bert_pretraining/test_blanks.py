@@ -61,7 +61,7 @@ def test_fifteen_percent_of_a_row_are_chosen_and_at_least_one(student, rng):
     for rows, places in ((1, 1), (2, 2), (1, 3), (3, 4), (2, 6), (2, 7), (1, 9), (3, 10), (2, 11), (1, 13), (2, 16), (2, 17), (1, 20), (4, 23), (2, 29), (2, 30),
                          (1, 31), (2, 50), (1, 70), (2, 90), (1, 110), (1, 150), (1, 190), (1, 350), (110, 8), (3, whole(rng, 24, 120))):
         (_, labels), (_, right) = answers(student, drawn(rng, rows, places))
-        came = labels.is_tensor(shape=(rows, places), dtype=torch.int64)
+        came = labels.is_tensor(shape=(rows, places), dtype=torch.int64, cause=rule)
         expect((came != -100).sum(1), "The number of labels in each row", f"{places} free tokens").equals((right != -100).sum(1), cause=rule)
 
 

@@ -75,7 +75,7 @@ def ask(student, parts: tuple, cause: str) -> None:
     width = weights["embeddings.LayerNorm.weight"].shape[0]
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
     given = f"B = {len(ids)}, T = {ids.shape[1]}, C = {width}, H = {num_heads}, {layers} layers"
-    came = expect(student.bert_encode(*parts), given=given).is_tensor(shape=(*ids.shape, width), dtype=torch.float32)
+    came = expect(student.bert_encode(*parts), given=given).is_tensor(shape=(*ids.shape, width), dtype=torch.float32, cause=cause)
     right = encoded(*parts)
     if mask.all():
         expect(came, given=given).close(right, **CLOSE, cause=cause)

@@ -84,7 +84,8 @@ def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, block=4 * C * C + 2 * C * I + 4 * C)
 
 
-@mistake(SIZES, "no-norms", caught_by="block", loses=1.5, misconception="You leave out the block's two norms, 2 C numbers each.")
+@mistake(SIZES, "no-norms", caught_by="block", loses=1.5, 
+         misconception="4 C parameters are missing: either the block's two norms, 2 C numbers each, or the biases of the four matrices of attention.")
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, block=4 * C * C + 2 * C * I + 5 * C + I)
 

@@ -47,7 +47,7 @@ def drawn(rng, heads: int, places: int, width: int, side: int, chosen: tuple[int
 def ask(student, cause: str, case: tuple, rows: Tensor | slice = slice(None)) -> None:
     """Compare some rows of the answer."""
     given = "H = {}, T = {}, D = {}, ".format(*case[0].shape) + f"side {case[3]}, {int(case[4].sum())} global"
-    came = expect(student.window_attention(*case), given=given).is_tensor(shape=tuple(case[0].shape), dtype=torch.float32)
+    came = expect(student.window_attention(*case), given=given).is_tensor(shape=tuple(case[0].shape), dtype=torch.float32, cause=cause)
     expect(came[:, rows], "What these rows of your result hold", given).close(attended(*case)[:, rows], **CLOSE, cause=cause)
 
 

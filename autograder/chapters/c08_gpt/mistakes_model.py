@@ -116,6 +116,24 @@ class _DetachedTie(Base):
         return x @ self.tokens.weight.detach().T
 
 
+@mistake(MODEL, "no-attention-residual", caught_by="attention", loses=6.5, misconception="You leave out the residual connection around attention: x is added to what it gives.")
+class _NoAttentionResidual(Base):
+    def step(self, block, x):
+        if self.norm_first:
+            x = self.attend(block, block["norm_1"](x))
+            return x + self.think(block, block["norm_2"](x))
+        x = block["norm_1"](self.attend(block, x))
+        return block["norm_2"](x + self.think(block, x))
+
+
+@mistake(MODEL, "no-feed-forward-residual", caught_by="attention", loses=6.5, misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.")
+class _NoFeedForwardResidual(Base):
+    def step(self, block, x):
+        if self.norm_first:
+            return self.think(block, block["norm_2"](x + self.attend(block, block["norm_1"](x))))
+        return block["norm_2"](self.think(block, block["norm_1"](x + self.attend(block, x))))
+
+
 @mistake(MODEL, "no-last-norm", caught_by="last-norm", loses=6, misconception="You leave out the norm after the last block.")
 class _NoLastNorm(Base):
     def last(self, x):
@@ -273,7 +291,8 @@ def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, embeddings=V * C)
 
 
-@mistake(SIZES, "bias-of-c", caught_by="block", loses=3, misconception="You give `qkv` a bias of C numbers. 3 C come out of it.")
+@mistake(SIZES, "bias-of-c", caught_by="block", loses=3, 
+         misconception="2 C parameters are missing in each block: either `qkv` has a bias of 3 C numbers, and not of C, or one of the two norms is left out.")
 def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, block=12 * C * C + 11 * C)
 
@@ -283,7 +302,8 @@ def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, block=12 * C * C + 4 * C)
 
 
-@mistake(SIZES, "no-norms", caught_by="block", loses=3, misconception="You leave out the norms of the blocks.")
+@mistake(SIZES, "no-norms", caught_by="block", loses=3, 
+         misconception="4 C parameters are missing in each block: either the two norms, or the biases of `qkv` and `out`, or the bias of `up`.")
 def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, block=12 * C * C + 9 * C)
 

@@ -81,7 +81,7 @@ def ask(student, rng, cause: str, shape: tuple[int, int, int, int, int, bool], t
         inside(model).train(mode)
         given = "V {}, P {}, C {}, L {}, H {}, norm_first {}, ".format(*shape) + "B {}, T {}".format(*texts)
         for case in (ids, ids.flip(1), ids) if again else (ids,):
-            came = expect(model(case), "Your logits", given).is_tensor(shape=(*texts, V), dtype=torch.float32)
+            came = expect(model(case), "Your logits", given).is_tensor(shape=(*texts, V), dtype=torch.float32, cause=cause)
             expect(came, "Your logits", given).close(logits_of(weights, case, H, norm_first).float(), **CLOSE, cause=cause)
 
 

@@ -39,7 +39,7 @@ def ask(student, cause: str, case: tuple, places: tuple[int, ...] = (0, 1, 2)) -
             near = CLOSE if place < 2 else {"rtol": 1e-4, "atol": 1e-12}
             expect(came[place], ("The new p", "The new m", "The new v")[place], given).close(right[place], **near, cause=cause)
         else:
-            expect(came[place], ("The new p", "The new m", "The new v")[place], given).is_tensor(shape=tuple(case[0].shape), dtype=torch.float32)
+            expect(came[place], ("The new p", "The new m", "The new v")[place], given).is_tensor(shape=tuple(case[0].shape), dtype=torch.float32, cause=cause)
 
 
 @adamw_step.stage("means", points=1)

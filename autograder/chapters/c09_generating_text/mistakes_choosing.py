@@ -17,7 +17,8 @@ def _draw(logits, temperature, u, bent=lambda logits, T: (logits / T).softmax(1)
     return logits.argmax(1) if temperature == 0 else _picked(bent(logits, temperature), u, **other)
 
 
-@mistake(DRAW, "times-temperature", caught_by="temperature", loses=2.5, misconception="You multiply by the temperature. Divide.")
+@mistake(DRAW, "times-temperature", caught_by="temperature", loses=2.5, 
+         misconception="You multiply the logits by the temperature, or take probabilities to that power, which is the same. Divide the logits by it.")
 def _(logits, temperature, u):
     return _draw(logits, temperature, u, lambda logits, T: (logits * T).softmax(1))
 

@@ -141,7 +141,7 @@ def test_zeros_halves_ends_and_huge_logits(student, rng):
 def ask_kept(student, name: str, cause: str, right: Tensor, *arguments: Tensor) -> None:
     """Compare which logits stay, and then that they stay what they were."""
     given = "B = {}, V = {}, ".format(*right.shape) + f"{'k' if name == 'keep_top_k' else 'p'} = {[round(one, 6) for one in arguments[1].tolist()[:6]]}"
-    came = expect(getattr(student, name)(*arguments), given=given).is_tensor(shape=tuple(right.shape), dtype=torch.float32)
+    came = expect(getattr(student, name)(*arguments), given=given).is_tensor(shape=tuple(right.shape), dtype=torch.float32, cause=cause)
     expect(came != -torch.inf, "Where your result is no minus infinity", given).equals(right != -torch.inf, cause=cause)       # NaN is none
     stays = right > -torch.inf
     expect(torch.where(stays, came, 0), "What your result holds there", given).equals(torch.where(stays, right, 0), cause=f"{cause} What stays keeps its logit.")

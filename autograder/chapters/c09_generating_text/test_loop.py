@@ -162,7 +162,7 @@ def three(student, prompts: list[list[int]], pad: int) -> tuple:
 def ask_positions(student, cause: str, prompts: list[list[int]], pad: int, everywhere: bool = False) -> None:
     """Compare the positions, at tokens alone or everywhere."""
     _, (_, mask), (positions, right) = three(student, prompts, pad)
-    found = positions.is_tensor(shape=tuple(right.shape), dtype=torch.int64)
+    found = positions.is_tensor(shape=tuple(right.shape), dtype=torch.int64, cause=cause)
     expect(found if everywhere else found * mask, "Your positions" + ("" if everywhere else " at the tokens, with 0 at padding"), positions.given).equals(right, cause=cause)
 
 

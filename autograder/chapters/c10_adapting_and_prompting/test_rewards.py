@@ -42,7 +42,7 @@ def ask_advantages(student, cause: str, case: tuple, returns: bool = False) -> N
     if not returns:
         expect(came[0], "Your advantages", given).close(right[0], **CLOSE, cause=cause)
         return
-    own, back = (expect(one, name, given).is_tensor(shape=case[0].shape, dtype=torch.float32) for one, name in zip(came, ("Your advantages", "Your returns")))
+    own, back = (expect(one, name, given).is_tensor(shape=case[0].shape, dtype=torch.float32, cause=cause) for one, name in zip(came, ("Your advantages", "Your returns")))
     wanted = right[1] if torch.allclose(back, right[1], 1e-4, 1e-5) else torch.where(case[2], own + case[1], 0.0)
     expect(back, "Your returns", given).close(wanted, **CLOSE, cause=cause)
 

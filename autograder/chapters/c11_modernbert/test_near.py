@@ -155,7 +155,7 @@ def made(student, w: dict[str, Tensor], shape: tuple[int, int, int, int, int]):
 def compare(one, w: dict[str, Tensor], shape: tuple, x: Tensor, mask: Tensor, cause: str) -> None:
     """Compare the vectors of the tokens; those at padding are finite."""
     given = "C {}, F {}, H {}, layer {}, window {}, ".format(*shape) + "B {}, T {}".format(*mask.shape)
-    came = expect(one(x, mask), "Your vectors", given).is_tensor(shape=tuple(x.shape), dtype=torch.float32)
+    came = expect(one(x, mask), "Your vectors", given).is_tensor(shape=tuple(x.shape), dtype=torch.float32, cause=cause)
     if not bool(mask.all()):
         expect(came, "Your vectors", given).is_finite(cause=f"What stands at padding is yours to choose, but not NaN or infinity. {cause}")
     expect(torch.where(mask[..., None], came, 0.0), "Your vectors at tokens, with 0 at padding", given).close(

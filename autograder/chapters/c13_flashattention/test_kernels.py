@@ -6,6 +6,7 @@ from autograder.chapters.c13_flashattention.test_tiles import qkv
 from autograder.chapters.c13_flashattention.withholding import FUSED, OURS, SOFTMAX
 from autograder.checks.compiled import expect_compiled
 from autograder.checks.draws import normal, uniform
+from autograder.checks.likeness import UNWRITTEN
 from autograder.checks.protocol import Buffer, exercise, expect
 
 BOOK = "13-flashattention"
@@ -18,7 +19,7 @@ BESIDE = "Something beside the result was written: mask what lies beyond its end
 
 def nothing(*shape: int, **layout: object) -> Buffer:
     """Where a result is to be written: NaN now, so that what is left out shows."""
-    return Buffer(torch.full(shape, torch.nan), **layout)
+    return Buffer(torch.full(shape, UNWRITTEN), **layout)
 
 
 def result(buffer: object, right: torch.Tensor, cause: str, given: str, name: str = "Your result", close: dict = CLOSE) -> None:

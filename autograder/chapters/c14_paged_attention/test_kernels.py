@@ -5,6 +5,7 @@ from autograder.chapters.c14_paged_attention.attended import put_together, share
 from autograder.chapters.c14_paged_attention.withholding import BY_TORCH, FUSED, OURS
 from autograder.checks.compiled import expect_compiled
 from autograder.checks.draws import distinct, normal, uniform
+from autograder.checks.likeness import UNWRITTEN
 from autograder.checks.protocol import Buffer, exercise, expect
 
 BOOK = "14-paged-attention"
@@ -21,7 +22,7 @@ TOKENS = {"order": (1, 0, 2)}                                                   
 
 def nothing(*shape: int, **layout: object) -> Buffer:
     """Where a result is to be written: NaN now, so that what is left out shows."""
-    return Buffer(torch.full(shape, torch.nan), **layout)
+    return Buffer(torch.full(shape, UNWRITTEN), **layout)
 
 
 write = exercise("14.write_kv", function="write_kv", points=6, see=f"{BOOK}/kernel#the-kernels", changes=True, withhold=OURS | BY_TORCH)
@@ -112,7 +113,7 @@ class Pool:
     def __init__(self, rng, lengths: list[int], size: int, K: int, D: int, H: int = 0, spare: int = 2, entries: int = 0):
         blocks = [-(-length // size) for length in lengths]
         order = distinct(rng, sum(blocks), sum(blocks) + spare)
-        self.k, self.v = (torch.full((sum(blocks) + spare, size, K, D), torch.nan) for _ in range(2))
+        self.k, self.v = (torch.full((sum(blocks) + spare, size, K, D), UNWRITTEN) for _ in range(2))
         self.tables = torch.full((len(lengths), max(entries, *blocks, 1)), -1, dtype=torch.int32)
         self.lengths, self.q = torch.tensor(lengths, dtype=torch.int32), normal(rng, len(lengths), H or K, D)
         for row, (length, number) in enumerate(zip(lengths, blocks)):

@@ -1,13 +1,16 @@
 """What `expect` lets through, what it refuses, and how it says so."""
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
 
 from autograder.checks import slips
+from autograder.checks.buffers import Buffer
 from autograder.checks.expect import CheckFailed, expect
-from autograder.checks.values import cross
+from autograder.checks.likeness import UNWRITTEN
+from autograder.checks.values import cross, readable
 
 
 class EqualsEverything:
@@ -53,7 +56,7 @@ def test_a_result_of_none_asks_for_the_return():
 ])
 def test_dtype_shape_and_finiteness_have_sentences_of_their_own(value, sentence):
     failed = failure(lambda: expect(value, "The loss").equals(RIGHT, cause="author's"))
-    assert failed.cause.startswith("The loss") and sentence in failed.cause + failed.detail
+    assert "The loss" in failed.cause and sentence in failed.cause + failed.detail
 
 
 @pytest.mark.parametrize(("value", "expected", "sentence"), [
@@ -112,19 +115,70 @@ def test_integers_beyond_the_53_bits_of_a_float_are_told_apart():
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    (lambda x: x.half().float(), "agree to three digits"), (lambda x: x * 1.00005, "agree to four digits"),
-    (lambda x: x * torch.tensor([1.004, 1, 1, 1]), "agree to two digits"), (lambda x: -x, "minus the right answer"), (lambda x: x / 3, "one factor"),
-    (lambda x: x / math.log(2), "base 2"), (lambda x: x.trunc(), "Fractions are lost"), (lambda x: x.flip(0), "another order"),
-    (lambda x: x**2, "squares"), (lambda x: 1 - x, "1 minus"), (lambda x: x / 0, "holds infinity"), (lambda x: x * math.nan, "holds NaN")])
-def test_what_wrong_numbers_show_by_themselves_is_said_before_the_cause(wrong, said):
+    (lambda x: -x, "minus the expected"), (lambda x: x / 3, "one constant"),
+    (lambda x: x / math.log(2), "base 2"), (lambda x: x.trunc(), "rounded to whole"), (lambda x: x.flip(0), "another order"),
+    (lambda x: x**2, "squares"), (lambda x: 1 - x, "1 minus")])
+def test_what_all_wrong_numbers_show_is_a_hint_and_no_part_of_the_cause(wrong, said):
     right = torch.tensor([0.3337, 1.2345, 2.7771, 5.1239])
+    failed = failure(lambda: expect(wrong(right)).equals(right, cause="The cause."))
+    assert failed.cause == "The cause." and said in failed.hint
+
+
+@pytest.mark.parametrize(("came", "right"), [
+    (1.0, 0.7), (1, 1.4), ([0.0, 1.0], [0.3, 0.8]),                          # returned 1, or labels: nothing was cut
+    (7_087_872 - 256 * 3, 7_087_872), (0, 256), (44, 300),  # differences that 256 divides
+    ([1.0, -2.0, 4.0], [1.0, 2.0, 3.0]), ([0.5, 1.001, 2.0], [0.5, 1.0, 2.0])])
+def test_a_hint_is_silent_where_it_does_not_explain_every_difference_or_could_be_chance(came, right):
+    came, right = (torch.tensor(one) if type(one) is list else one for one in (came, right))
+    assert failure(lambda: expect(came).equals(right, cause="The cause.")).hint == ""
+
+
+@pytest.mark.parametrize(("wrong", "said"), [(lambda x: x / 0, "holds infinity"), (lambda x: x * math.nan, "holds NaN")])
+def test_what_is_not_finite_is_told_after_the_cause_without_a_guess_at_its_origin(wrong, said):
+    right = torch.tensor([0.5, 2.0])
     cause = failure(lambda: expect(wrong(right)).equals(right, cause="The cause.")).cause
-    assert said.replace("one factor", "one and the same factor") in cause and cause.endswith("The cause.")
+    assert cause.startswith("The cause.") and said in cause and "0 / 0" not in cause
+
+
+def test_a_nan_that_the_check_placed_is_told_as_memory_that_nobody_wrote():
+    out = Buffer(torch.full((3,), UNWRITTEN))
+    for came in (out.values, out.values * 2 + 1):
+        cause = failure(lambda: expect(came).equals(torch.ones(3), cause="Write it.")).cause      # noqa: B023
+        assert "never written" in cause and "uninitialized memory" in cause
+    assert "uninitialized" not in failure(lambda: expect(torch.zeros(3) / 0).equals(torch.ones(3), cause="no")).cause
+
+
+def test_lost_last_digits_are_a_floats_whichever_it_was():
+    for kind, right in ((np.float32, 2**24 + 1), (float, 2**53 + 1)):
+        hint = failure(lambda: expect(int(kind(right))).equals(right, cause="no")).hint      # noqa: B023
+        assert "a float keeps 15 digits" in hint
+    assert not failure(lambda: expect(2**40 + 7).equals(2**40, cause="no")).hint
+
+
+@pytest.mark.parametrize(("came", "right"), [([1, 2], [1, 2, 3]), (torch.ones(2, 2), torch.ones(2)), ({"a": 1}, {"b": 1})])
+def test_a_wrong_length_shape_or_key_keeps_the_authors_cause_first(came, right):
+    assert failure(lambda: expect(came).equals(right, cause="The cause.")).cause.startswith("The cause. Your result has")
+    if type(right) is torch.Tensor:
+        assert failure(lambda: expect(came).is_tensor(shape=(2,), cause="The cause.")).cause.startswith("The cause. Your")
+
+
+@pytest.mark.parametrize("value", [list(range(40_000)), "a" * 40_000, {i: i for i in range(40_000)}, torch.arange(40_000),
+                                   ["b" * 40_000] * 40, {"a": ["c" * 9_000] * 10}])
+def test_a_long_value_is_shortened_and_says_how_much_more_there_is(value):
+    text = readable(value)
+    assert len(text) < 320 and re.search(r"and [\d,]+ more", text), text
+
+
+def test_what_was_given_is_shortened():
+    failed = failure(lambda: expect(1, given="words " * 5_000).equals(2, cause="no"))
+    assert len(failed.detail) < 300
 
 
 def test_a_count_that_wrapped_round_names_the_bits_of_its_type():
-    said = failure(lambda: expect(5_000_000_000 - 2**32).equals(5_000_000_000, cause="no")).cause
-    assert "wrapped round" in said and "32 bits" in said
+    hint = failure(lambda: expect(5_000_000_000 - 2**32).equals(5_000_000_000, cause="no")).hint
+    assert "wrapped round" in hint and "32 bits" in hint
+    counts = torch.tensor([300, 700, 3])
+    assert "8 bits" in failure(lambda: expect(counts.to(torch.uint8).long()).equals(counts, cause="no")).hint
 
 
 @pytest.mark.parametrize("came", [np.array([3, 1]), torch.tensor([3, 1])], ids=["numpy", "torch"])
