@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_notebook
@@ -22,6 +24,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_grade, is_solution, parse_utc
 from traitlets.config import Config
 
+from autograder.classroom.markdown import as_html
 from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
 from autograder.grading.names import shown
 from autograder.grading.submissions import Submission
@@ -31,8 +34,6 @@ MARK = "word2serve"     # our key in a notebook's metadata
 BEFORE = "word2serve-before"        # in the resources: the sources, by grade id, of the notebook that was stored until now
 STAND_IN = b"word2serve stand-in "      # begins the file that stands for a submission while we store its verdict
 TEMPLATES = Path(__file__).parent / "templates"
-TAGS = frozenset("a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s "
-                 "small span strong sub summary sup table tbody td th thead tr ul".split())
 
 
 def configure(config: Config, course_root: Path, db_url: str = "") -> None:
@@ -50,7 +51,7 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.Autograde.autograde_preprocessors = [
         f"{here}.ShowPoints", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
-    config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown", "clean_html": f"{here}.inert_html"}
+    config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown", "clean_html": "autograder.classroom.markdown.inert_html"}
     config.HTMLExporter.sanitize_html = True
     # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours first.
     paths = [path for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep) if path and path != str(TEMPLATES)]
@@ -115,7 +116,7 @@ class FromVerdict(NbGraderPreprocessor):
         names = resources["nbgrader"]
         verdict = self._verdict(nb.metadata[MARK]["sha256"], names)
         pristine = load_assignment(names["assignment"]).pristine_of(verdict.student, course_secret(course_root_of(self)))
-        notebook = assemble(pristine, verdict.own, verdict.added)
+        notebook = assemble(pristine, verdict.own, verdict.added, verdict.found, verdict.pictures)
         notebook.metadata[MARK] = {"sanitized": verdict.digest()}
         return notebook, resources
 
@@ -227,16 +228,7 @@ class FeedbackExporter(HTMLExporter):
         return feedback_page(assignment, verdict, graded), resources
 
 
-def inert_markdown(source: str) -> str:
-    """Markdown as HTML that can run nothing."""
-    from nbconvert.filters import markdown2html
-
-    return inert_html(markdown2html(source))
-
-
-def inert_html(html: str) -> str:
-    """HTML without scripts, event handlers, styles, frames, images, forms, or links that run anything."""
-    from bleach import clean
-
-    return clean(str(html), tags=TAGS, attributes={"a": ["href", "title"], "th": ["scope"]},
-                 protocols={"http", "https", "mailto"}, strip=False)
+@pass_context
+def inert_markdown(context: Context, source: str) -> str:
+    """The text of the cell that a template shows as HTML that can run nothing, with the cell's pictures."""
+    return str(as_html(source, dict(context.get("cell", {}).get("attachments", {}))))

@@ -25,7 +25,7 @@ def templates() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
-                            "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
+                            "code": highlighted, "sentence": lambda text: Markup(with_code(text)), "markdown": markdown,
                             "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
@@ -36,6 +36,13 @@ def render(name: str, **values: object) -> str:
     style = PALETTE.read_text(encoding="utf-8") + (TEMPLATES / "pages.css").read_text(encoding="utf-8")
     style = re.sub(r"/\*.*?\*/\s*", "", style, flags=re.DOTALL)
     return templates().get_template(name).render(style=Markup(style), **values)
+
+
+def markdown(source: str, pictures: dict[str, dict[str, str]] | None = None) -> Markup:
+    """Markdown as HTML that can run and load nothing, see markdown.py; its headings are below the page's."""
+    from autograder.classroom.markdown import as_html  # takes as long as a page
+
+    return as_html(source, pictures, headings=False)
 
 
 def highlighted(source: str) -> Markup:
@@ -60,6 +67,7 @@ def warm_up() -> None:
     for name in templates().list_templates(extensions=["j2"]):
         templates().get_template(name)
     highlighted("x = 1")
+    markdown("$x$")
 
 
 def exercise_title(assignment, exercise: str) -> str:

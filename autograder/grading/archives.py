@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
+from autograder.grading.intake import MAX_FILE_BYTES, IntakeError, read_regular_file
 from autograder.grading.names import shown
 
 MAX_ZIP_BYTES = 50 * 2**20
@@ -55,7 +55,7 @@ def list_members(source: Path | bytes, name: str, bounds: Bounds = OF_A_STUDENT)
 
 
 def read_member(source: Path | bytes, name: str, key: str, bounds: Bounds = OF_A_STUDENT,
-                limit: int = MAX_NOTEBOOK_BYTES) -> bytes:
+                limit: int = MAX_FILE_BYTES) -> bytes:
     """The bytes of one member, at most `limit`. Raises IntakeError."""
     label = shown(PurePosixPath(key).name, 60)
     with _opened(source, name, bounds) as archive:

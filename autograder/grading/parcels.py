@@ -16,8 +16,10 @@ from pathlib import Path
 
 from autograder.checks.results import STATUSES
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import MAX_NOTEBOOK_BYTES, MAX_TOTAL_CHARACTERS, IntakeError, fingerprint
+from autograder.grading.intake import MAX_NOTEBOOK_BYTES, MAX_TOTAL_CHARACTERS, IntakeError, fingerprint, parse
 from autograder.grading.limited import in_limits
+from autograder.grading.outputs import without_outputs
+from autograder.grading.pictures import MAX_LOOKED_AT, is_checked
 from autograder.grading.reading import Reading, placeholder
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
@@ -26,7 +28,7 @@ from autograder.grading.verdict import BUDGET_SECONDS, MAX_TEXT, Verdict, unjudg
 PROTOCOL = 2
 MAX_ANSWER = 16 * 2**20     # bytes of one answer; a verdict holds at most the sources and a few sentences a stage
 MAX_SENTENCES = 200         # of one kind in a verdict
-FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "untouched",
+FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "untouched", "found", "pictures",
          "borrowed", "fault", "stopped_at", "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
 
 
@@ -51,12 +53,16 @@ class Sent(Submission):
 
 @dataclass
 class Parcel:
-    """One submission on its way: the request's text, and what its answer must fit."""
+    """One submission on its way: the request's text, and what its answer must fit.
+
+    content: the notebook without large outputs. sha256: of what was handed in.
+    """
 
     submission: Submission
     token: str
     seeds: Seeds
     content: bytes
+    sha256: str
 
     def task(self) -> dict:
         """What is sent beside the terms."""
@@ -78,8 +84,16 @@ def differences(wanted: dict, mine: dict) -> list[str]:
 
 def packed(submission: Submission, seeds: Seeds) -> Parcel:
     """A submission ready to be sent, read here within limits. Raises IntakeError when it cannot be read."""
-    content = base64.b64decode(in_limits(lambda: base64.b64encode(submission.read()).decode()))
-    return Parcel(submission, secrets.token_hex(16), seeds, content)
+    content, sha256 = in_limits(lambda: _read(submission))
+    return Parcel(submission, secrets.token_hex(16), seeds, base64.b64decode(content), sha256)
+
+
+def _read(submission: Submission) -> list[str]:
+    data = submission.read()
+    content = without_outputs(data)
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        parse(content)      # which says that it is too large
+    return [base64.b64encode(content).decode(), fingerprint(data)]
 
 
 def unreadable(submission: Submission, assignment: Assignment, problem: IntakeError) -> Verdict:
@@ -125,6 +139,8 @@ def opened(record: object, parcel: Parcel, assignment: Assignment, isolation: st
         said = problem.removeprefix("The submission could not be graded: ").removesuffix(".")
         _want(came.fault or came.submission in (fingerprint(parcel.content), hashlib.sha256(placeholder(said)).hexdigest()),
               "it is about other bytes")
+    if came.submission == fingerprint(parcel.content):
+        base.submission = parcel.sha256
     _want(all(one["exercise"] is None or one["exercise"] in assignment.exercises for one in came.human), "it names other exercises")
     return base
 
@@ -146,10 +162,11 @@ def _fits(results: list, assignment: Assignment) -> bool:
 def _shaped(came: Verdict) -> bool:
     """Whether all that is inside the lists and tables has its type and size."""
     texts = [*came.ignored, *came.cell_errors, *came.borrowed, *came.untouched]
-    sources = [*came.own, *came.own.values(), *(part for one in came.added if type(one) is list for part in one if part is not None)]
+    sources = [*came.own, *came.own.values(), *came.found, *came.found.values(), *(part for one in came.added if type(one) is list for part in one if part is not None)]
     return (len(texts) <= 3 * MAX_SENTENCES and all(_text(one) for one in texts)
             and all(type(one) is str for one in sources) and sum(map(len, sources)) <= 2 * MAX_TOTAL_CHARACTERS
             and all(type(one) is list and len(one) == 2 for one in came.added)
+            and len(came.pictures) <= MAX_LOOKED_AT and all(is_checked(*one) for one in came.pictures.items())
             and all(_row(one, {"exercise": (str, type(None)), "reason": (str,)}) and _text(one["reason"]) for one in came.human)
             and all(_row(one, {"exercise": (str,), "points": NUMBER, "earned": NUMBER, "stages": (list,)})
                     and all(_row(stage, STAGE) and stage["status"] in STATUSES

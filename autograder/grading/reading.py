@@ -35,6 +35,8 @@ class Reading:
     waiting: dict[str, str] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
     rebound: dict[str, str] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, dict[str, str]] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
     handed_out: dict[str, str] = field(default_factory=dict)
 
@@ -74,6 +76,7 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str], 
     work = transplant(pristine, cells)
     return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
                     "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting, "beside": work.beside, "rebound": work.rebound,
+                    "found": work.found, "pictures": work.pictures,
                     "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
 
 

@@ -18,7 +18,7 @@ from autograder.grading.again import COPY, hand_ins
 from autograder.grading.archives import MAX_ZIP_BYTES, OF_A_CLASS, OF_A_STUDENT, list_members, read_member
 from autograder.grading.entries import entries
 from autograder.grading.guard import Guard
-from autograder.grading.intake import MAX_NOTEBOOK_BYTES, IntakeError, read_regular_file
+from autograder.grading.intake import MAX_FILE_BYTES, IntakeError, read_regular_file
 from autograder.grading.layouts import Hand, Item, canvas, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.moments import as_nbgrader_reads
@@ -63,14 +63,14 @@ class Submission:
             last = place == len(self.inside) - 1
             source = read_member(source, shown(self.path.name), key,
                                  OF_A_CLASS if self.of_class_zip and place == 0 else OF_A_STUDENT,
-                                 MAX_NOTEBOOK_BYTES if last else MAX_ZIP_BYTES)
+                                 MAX_FILE_BYTES if last else MAX_ZIP_BYTES)
         return source
 
     def identity(self) -> str:
         """A hash of what was handed in, without reading into it: the same as long as nothing changed."""
         try:
             found = os.lstat(self.path)
-            read = self.of_class_zip or found.st_size <= MAX_ZIP_BYTES      # a larger file of a student's is never read
+            read = self.of_class_zip or found.st_size <= MAX_FILE_BYTES      # a larger file of a student's is never read
             content = "no file" if not stat.S_ISREG(found.st_mode) else _file_hash(
                 self.path, found.st_size, found.st_mtime_ns) if read else f"{found.st_size} bytes"
         except OSError as error:

@@ -30,9 +30,10 @@ from autograder.grading.misplaced import (
     unfenced,
     unseen,
 )
+from autograder.grading.pictures import LEFT_OUT, checked, mentioned
 from autograder.grading.rebound import REBOUND, rebound
 from autograder.grading.severed import BROKEN, PASTED, SEVERED, broken, pasted, severed
-from autograder.grading.unclaimed import Unclaimed, with_text
+from autograder.grading.unclaimed import Unclaimed, copied, with_text
 
 NO_CELL = new_code_cell()
 MAX_ADDED_CELLS = 150
@@ -40,6 +41,9 @@ MAX_NAMED = 8       # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
 ELSEWHERE = "The cell of this answer is {}, and text was added elsewhere in the notebook (cell number in the file: {}): the answer may be there."
+ABSENT = ("The cell of this exercise is not in the notebook: it was deleted, or the notebook is of an older release. "
+          "No points were decided.")
+NOT_SHOWN = "A picture in the answer `{}` is left out: {}."
 GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
 
@@ -69,6 +73,8 @@ class Transplant:
     untouched: solution cells that are there and are as they were given, by grade id.
     waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
     that may stand elsewhere, with the reason; a human must look. beside, rebound: the same for exercises that a human looks at if they earn nothing, or lose points.
+    found: by grade id, for a written answer that waits so, a copy of the text that stands elsewhere, as Markdown.
+    pictures: those that `own` and `found` name, see `pictures.checked`.
     """
 
     notebook: NotebookNode
@@ -80,6 +86,8 @@ class Transplant:
     waiting: dict[str, str] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
     rebound: dict[str, str] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def marks(cell: NotebookNode) -> dict:
@@ -123,11 +131,31 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
                 result.own[grade_id] = "\n\n".join(own)
         if grade_id is not None:
             take_added(grade_id)
-    result.notebook = assemble(pristine, result.own, result.added)
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
     _ask_for_misplaced(pristine, submitted, unclaimed, result)
+    for cell in pristine.cells:     # after the above: a function that is written elsewhere is the better reason
+        if _is_exercise(cell) and marks(cell)["grade_id"] not in parts:
+            result.beside.setdefault(marks(cell)["grade_id"], ABSENT)
+    _take_pictures(pristine, submitted, result)
+    result.notebook = assemble(pristine, result.own, result.added, result.found, result.pictures)
     return result
+
+
+def _is_exercise(cell: NotebookNode) -> bool:
+    """Whether a pristine cell holds a function that checks ask for."""
+    return cell.cell_type == "code" and bool(marks(cell).get("solution"))
+
+
+def _take_pictures(pristine: NotebookNode, submitted: list[SubmittedCell], result: Transplant) -> None:
+    """Keep the pictures of written answers, and say which are left out."""
+    handed_in = {name: text for cell in submitted for name, text in cell.pictures.items()}
+    texts = {grade_id: result.own.get(grade_id, "") + result.found.get(grade_id, "") for grade_id in
+             (marks(cell).get("grade_id") for cell in pristine.cells if cell.cell_type != "code")}
+    result.pictures = checked({name: handed_in[name] for name in mentioned(texts.values()) if name in handed_in})
+    for grade_id, text in texts.items():
+        reasons = [result.pictures[name][LEFT_OUT] for name in mentioned([text]) if LEFT_OUT in result.pictures.get(name, {})]
+        result.ignored += [NOT_SHOWN.format(grade_id, reason) for reason in dict.fromkeys(reasons)]
 
 
 def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
@@ -146,6 +174,7 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
         how = "as it was given" if grade_id in result.untouched else "empty" if grade_id in parts else "not in the notebook"
         if places:
             result.waiting[grade_id] = ELSEWHERE.format(how, _numbers(places))
+            result.found[grade_id] = copied(unclaimed, places, how)
         elif grade_id not in parts:
             result.waiting[grade_id] = GONE
 
@@ -175,8 +204,10 @@ def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
             for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
 
 
-def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence]) -> NotebookNode:
-    """The pristine notebook with a student's work in it, as a record holds it: see Transplant for `own` and `added`."""
+def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence], found: dict[str, str] | None = None,
+             pictures: dict[str, dict[str, str]] | None = None) -> NotebookNode:
+    """The pristine notebook with a student's work in it, as a record holds it: see Transplant for the rest."""
+    texts, pictures = (found or {}) | own, pictures or {}
     notebook = copy.deepcopy(pristine)
     by_anchor: dict[str | None, list[NotebookNode]] = {}
     for number, (anchor, source) in enumerate(added, start=1):
@@ -187,7 +218,9 @@ def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequen
         grade_id = marks(cell).get("grade_id")
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-        cell.source = own.get(grade_id, cell.source) if grade_id else cell.source
+        cell.source = texts.get(grade_id, cell.source) if grade_id else cell.source
+        if attachments := {name: pictures[name] for name in mentioned([cell.source]) if name in pictures and cell.cell_type != "code"}:
+            cell.attachments = attachments
         cells += [cell, *by_anchor.pop(grade_id, [])] if grade_id else [cell]
     notebook.cells = cells
     return notebook

@@ -6,6 +6,7 @@ an editor took away, what was written into an explanation of ours, and what adde
 """
 import ast
 import io
+import re
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,10 @@ from functools import lru_cache
 from autograder.grading.magics import is_python, without_magics
 
 TRIVIAL = 8             # letters and digits; a cell with fewer is a mark ("ok", "Task 2"), no answer
+MAX_COPIED = 12_000     # characters of one cell that are shown in the place of an answer
+MAX_CELLS = 8           # that are shown there
+FOUND = "**Found in another cell: cell {} of the notebook.** The answer's own cell is {}."
+NOT_READ = "*This cell cannot be read; open the notebook that was handed in.*"
 A_NOTE = 25             # the same for what added code says, "# todo: the second case", and for what is put into a text of ours, such as a name
 SHOWS_TEXT = ("%%markdown", "%%html", "%%latex", "%%svg")
 TELLS = ("print", "display", "Markdown", "HTML")
@@ -38,6 +43,23 @@ def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
     ours = {source.strip() for source in given}
     said = {_bare(line) for source in ours for text in (source, *_strings(source)) for line in text.splitlines()}
     return sorted({cell.place for cell in cells if cell.unread or cell.source.strip() not in ours and _letters(cell, said) >= TRIVIAL})
+
+
+def copied(cells: Iterable[Unclaimed], places: list[int], how: str) -> str:
+    """As Markdown, the text of the cells at `places`, each marked as found there. how: what the answer's own cell is, in words."""
+    by_place = {cell.place: cell for cell in cells}
+    shown = [FOUND.format(place, how) + "\n\n" + _as_markdown(by_place[place]) for place in places[:MAX_CELLS]]
+    return "\n\n---\n\n".join(shown)
+
+
+def _as_markdown(cell: Unclaimed) -> str:
+    if cell.unread:
+        return NOT_READ
+    text = cell.source if len(cell.source) <= MAX_COPIED else cell.source[:MAX_COPIED] + "\n\n(and more)"
+    if cell.kind == "markdown":
+        return text
+    fence = max(("`" * 2, *re.findall("`+", text)), key=len) + "`"      # longer than any in the text
+    return f"{fence}python\n{text}\n{fence}" if cell.kind == "code" else f"{fence}\n{text}\n{fence}"
 
 
 @lru_cache(maxsize=256)     # the same for each submission

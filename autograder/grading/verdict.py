@@ -47,7 +47,7 @@ class Verdict:
 
     submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late,
     entry: see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
-    a person must decide; such an exercise has no points yet. own, added, untouched: the student's sources, see Transplant. borrowed: what the
+    a person must decide; such an exercise has no points yet. own, added, untouched, found, pictures: the student's work, see Transplant. borrowed: what the
     notebook says was borrowed from the reference, see Reading.
     hand_ins: of a student who handed in several times, a row each, of which one counts (see classroom/hand_ins.py).
     stopped_at: the seconds that it might use, where they did not suffice; else 0.
@@ -68,6 +68,8 @@ class Verdict:
     own: dict[str, str] = field(default_factory=dict)
     added: list[list] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
+    found: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, dict[str, str]] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
     timestamp: str | None = None
     name: str = ""
@@ -168,7 +170,7 @@ def left_to_people(work: Reading | Transplant, results: list[dict], exercises: I
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
     """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
-                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed,
+                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed, found=work.found, pictures=work.pictures,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
                       lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
     if work.problem:

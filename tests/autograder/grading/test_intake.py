@@ -1,18 +1,22 @@
 """What may be in an .ipynb, and what is taken from it."""
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
 from autograder.grading.intake import (
     MAX_CELLS,
     MAX_NOTEBOOK_BYTES,
+    RAISE_LIMIT,
     IntakeError,
     SubmittedCell,
     odd_version,
     read_cells,
     read_regular_file,
 )
+from autograder.grading.outputs import without_outputs
 
 
 def notebook(*cells, **more):
@@ -60,7 +64,7 @@ def test_every_minor_version_of_format_4_is_read(minor):
     (b'{"a": [' + b"1," * 500_000, "values"),
     (b'{"a": [' + b"[]," * 500_000, "values"),
     (b'{"' + b'\\"' * 2_000_000, "broken JSON"),
-    (b'{"a": "' + b"x" * MAX_NOTEBOOK_BYTES + b'"}', "bytes"),
+    (b'{"a": "' + b"x" * MAX_NOTEBOOK_BYTES + b'"}', "bytes; at most 20,971,520 are read. Remove large pictures, save, and hand in again"),
     (notebook(*[{}] * (MAX_CELLS + 1)), "cells"),
     (notebook(*[code("x" * 50_000)] * 9), "characters"),
 ])
@@ -121,8 +125,32 @@ def test_a_file_over_the_size_is_refused_before_it_is_read(tmp_path):
     huge = tmp_path / "huge.ipynb"
     with huge.open("wb") as file:
         file.truncate(50 * 2**30)       # sparse: takes no disk, would take 50 GiB of memory
-    with pytest.raises(IntakeError, match="53,687,091,200"):
+    with pytest.raises(IntakeError, match="53,687,091,200 bytes; at most 209,715,200 are read. Clear the outputs"):
         read_regular_file(huge)
+
+
+@pytest.mark.parametrize("output", [
+    {"data": {"image/png": "A" * 2 * MAX_NOTEBOOK_BYTES}}, {"text": ["]}" * 1_000_000]}, {"data": {"plotly": {"x": [[1, 2]] * 250_000, "s": '\\"]'}}},
+    {"data": {"a": {"outputs": [{"b": "x" * 30_000}] * 3}}}])
+def test_large_outputs_are_taken_out_before_anything_is_measured(output):
+    first = code("x = '\"outputs\": ['", "ppmi", outputs=[{"text": "Borrowed from the reference: chapter 01."}, output, output])
+    last = {"cell_type": "markdown", "source": "text", "attachments": {"a": {"image/png": "A" * 100_000}}}
+    data = notebook(first, last, metadata={"outputs": 3})
+    assert read_cells(data) == [SubmittedCell("code", "ppmi", first["source"], ("01",)), SubmittedCell("markdown", None, "text")]
+    assert json.loads(without_outputs(data)) == json.loads(notebook(first | {"outputs": [first["outputs"][0], {}, {}]}, last, metadata={"outputs": 3}))
+
+
+@pytest.mark.parametrize("data", [b"", b'{"outputs": [', b'{"outputs": [{"a": "' + b"x" * 50_000, b"]}]}" * 10_000, b'"outputs": [{}]', b'{"outputs": [{' + b"}" * 50_000, notebook(code("x"))])
+def test_bytes_without_large_outputs_stay_as_they_are(data):
+    assert without_outputs(data) == data
+
+
+def test_an_instructor_can_raise_the_limit(tmp_path):
+    notebook_of_30_mib, code = tmp_path / "large.ipynb", "import sys, pathlib, autograder.grading.intake as intake; intake.parse(pathlib.Path(sys.argv[1]).read_bytes())"
+    notebook_of_30_mib.write_bytes(b'{"cells": [], "a": "' + b"x" * 30 * 2**20 + b'"}')
+    for limit, works in (("", False), ("31", True), ("no number", False)):
+        done = subprocess.run([sys.executable, "-c", code, notebook_of_30_mib], env=os.environ | {RAISE_LIMIT: limit}, capture_output=True)
+        assert (done.returncode == 0) == works
 
 
 @pytest.mark.parametrize(("outputs", "numbers"), [

@@ -138,13 +138,13 @@ def test_points_given_by_hand_reach_feedback_and_grades(root, tmp_path):
     with open_gradebook(course_config(root)) as gradebook:
         grade = gradebook.find_grade("bank", NAME, NAME, "perfect")
         grade.manual_score, grade.needs_manual_grade = 4, False
-        gradebook.find_comment("bank", NAME, NAME, "perfect").manual_comment = "Say who wins. <b>Why?</b>"
+        gradebook.find_comment("bank", NAME, NAME, "perfect").manual_comment = "Say *who* wins, $x_i$. <b>Why?</b><script>alert(1)</script>"
         gradebook.db.commit()
     grades, _ = rewrite(root, tmp_path / "report", "01")
     row = next(row for row in csv.DictReader(grades.open(newline="")) if row["student"] == "perfect")
     assert row["01.bank"] == "4" and row["total"] == "49" and row["needs_human"] == ""
     page = feedback_path(root, NAME, "perfect").read_text()
-    assert "<b>49</b> of 50" in page and "Say who wins. &lt;b&gt;Why?&lt;/b&gt;" in page
+    assert "<b>49</b> of 50" in page and "<p>Say <em>who</em> wins, <math><msub><mi>x</mi><mi>i</mi></msub></math>. <b>Why?</b>&lt;script&gt;" in page
 
 
 def small_class(graded, folder, *students):

@@ -9,7 +9,9 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
 from autograder.grading.misplaced import REPLACED
+from autograder.grading.pictures import BROKEN, LEFT_OUT
 from autograder.grading.transplant import (
+    ABSENT,
     ELSEWHERE,
     GONE,
     MAX_ADDED_CELLS,
@@ -18,6 +20,8 @@ from autograder.grading.transplant import (
     marks,
     transplant,
 )
+from autograder.grading.unclaimed import MAX_COPIED
+from autograder.grading.verdict import left_to_people
 
 
 def ours(kind, grade_id, source, **mark):
@@ -192,6 +196,7 @@ def test_cells_that_cannot_be_read_are_named_by_their_place_and_their_exercises_
     assert ("f", PRISTINE.cells[2].source) in running(work) and work.own == {"g": "def g(): return 2"}
 
 
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC"
 ANSWER = "The two sentences pull the one row of the word."
 
 
@@ -209,6 +214,37 @@ def waits(how, *places):
 def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_claims_is_elsewhere(cell):
     work = transplant(PRISTINE, [*as_submitted(), cell])
     assert work.waiting == {"essay": waits("as it was given", 9)} and "essay" not in work.own
+    shown = next(one.source for one in work.notebook.cells if one.id == "essay")
+    assert shown == work.found["essay"] and shown.startswith("**Found in another cell: cell 9 of the notebook.** The answer's own cell is as it was given.")
+    assert (cell.source.strip() or "cannot be read") in shown or len(cell.source) > MAX_COPIED
+
+
+def test_a_picture_of_an_answer_that_stands_elsewhere_is_shown_with_it():
+    pictures = {"picture-" + "0" * 16: DOT, "picture-" + "1" * 16: "no picture"}
+    text = "Here: " + " ".join(f"![x](attachment:{name})" for name in pictures)
+    work = transplant(PRISTINE, [*as_submitted(), SubmittedCell("markdown", None, text, pictures=pictures)])
+    attachments = next(one.attachments for one in work.notebook.cells if one.id == "essay")
+    assert attachments == work.pictures and [list(one) for one in attachments.values()] == [["image/png"], [LEFT_OUT]]
+    assert [one for one in work.ignored if "picture" in one] == [f"A picture in the answer `essay` is left out: {BROKEN}."]
+
+
+def test_of_a_picture_that_no_answer_names_nothing_is_kept():
+    cells = [dataclasses.replace(cell, pictures={"picture-" + "0" * 16: DOT}) for cell in as_submitted(("essay", "Mine."))]
+    assert transplant(PRISTINE, cells).pictures == {}
+
+
+def test_code_that_is_shown_as_an_answer_stays_within_its_fence():
+    work = transplant(PRISTINE, [*as_submitted(), added(f"# {ANSWER}\n# ```\n# ````")])
+    assert f"`````python\n# {ANSWER}\n# ```\n# ````\n`````" in work.found["essay"]
+
+
+def test_an_exercise_whose_cell_is_not_in_the_notebook_is_looked_at_if_it_earns_nothing():
+    work = transplant(PRISTINE, [cell for cell in as_submitted(("g", "def g(): return 1")) if cell.grade_id != "f"])
+    assert work.beside == {"f": ABSENT}
+    results = [{"exercise": "01.f", "points": 2, "earned": 0.0}, {"exercise": "01.g", "points": 3, "earned": 0.0}]
+    assert left_to_people(work, results, ["01.f", "01.g"]) == [{"exercise": "01.f", "reason": ABSENT}]
+    results[0]["earned"] = 1.0      # it is written in another cell
+    assert left_to_people(work, results, ["01.f", "01.g"]) == []
 
 
 @pytest.mark.parametrize("cells", [
