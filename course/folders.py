@@ -17,6 +17,7 @@ def course_root_there(root: Path) -> Path:
 
     if root.is_dir():
         usable(root.resolve())
+        _close(root)
         return root
     beside = [path.name for path in root.absolute().parent.iterdir() if path.is_dir()] if root.absolute().parent.is_dir() else []
     close = difflib.get_close_matches(root.name, beside, n=1)
@@ -30,6 +31,7 @@ def new_course_root(root: Path) -> str:
     from autograder.classroom.where import usable
 
     usable(root.resolve())
+    _close(root)
     return f"{root}: a new course root" if _is_missing(root, f"--course-root {root}") else ""
 
 
@@ -48,6 +50,14 @@ def say_made(*sentences: str) -> None:
     """Say what was made, of what may have been."""
     for sentence in filter(None, sentences):
         print(f"made       {sentence}", file=sys.stderr)
+
+
+def _close(root: Path) -> None:
+    """Take what a class holds from others' eyes where an older version, or nbgrader, left it open to them; say so."""
+    from autograder.classroom.private import close_to_others
+
+    if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (closed := close_to_others(root)):
+        print(f"private    {root}: {', '.join(closed)} could be read by others on this machine, and are closed to them now", file=sys.stderr)
 
 
 def _is_missing(folder: Path, typed: str) -> bool:

@@ -5,14 +5,13 @@ the student's side says, only that is repeated which it said with the visible se
 sent. Authors' causes hold no drawn numbers, so they may always be shown.
 """
 import builtins
-import re
 from dataclasses import replace
 
 from autograder.checks.results import CAUSES, StageResult
+from autograder.checks.tracebacks import PLACE
 
 FIXED = {"not_attempted": "A function of this exercise is not written yet, or its cell failed.",
          "error": CAUSES["error"]}
-PLACE = re.compile(r"^(cell \d{1,4} \(\w{1,60}\), line \d{1,5})\b")
 
 
 def discreet(hidden: StageResult, visible: StageResult) -> StageResult:
@@ -30,11 +29,14 @@ def _alike(hidden: StageResult, visible: StageResult) -> bool:
 
 
 def _kept(result: StageResult) -> str:
-    """Of an exception its places and its kind, if that is one of Python's; nothing of anything else."""
+    """Of an exception its places and its kind, if that is one of Python's; nothing of anything else.
+
+    That the places are the notebook's own is seen to where they arrive, see RemoteStudent.
+    """
     if result.status != "error":
         return ""
     *lines, last = result.detail.split("\n")
     kind = last.split(":")[0].strip()
     known = kind if isinstance(getattr(builtins, kind, None), type) else "An exception"
-    places = [found.group(1) for line in lines[:6] if (found := PLACE.match(line))]
+    places = [found.group() for line in lines[:6] if (found := PLACE.match(line))]
     return "\n".join([*places, known])

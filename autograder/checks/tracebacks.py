@@ -3,12 +3,15 @@
 Only the standard library, so that the worker inside the sandbox can use it too.
 """
 import linecache
+import re
 import sys
 import traceback
 from types import FunctionType
 
 MAX_LINES = 6       # of the student's own frames; a runaway recursion has a thousand
 MAX_MESSAGE = 600   # characters
+PLACE = re.compile(r"(cell \d{1,4} \(\w{1,60}\)), line (\d{1,6})\b")     # as a sandbox calls a line of a cell
+FOREIGN = "a line that is not in the notebook"
 
 
 def student_traceback(error: BaseException, namespace: dict | None) -> str:
@@ -29,6 +32,19 @@ def student_traceback(error: BaseException, namespace: dict | None) -> str:
     if isinstance(error, AssertionError) and kind != "AssertionError":
         kind = f"AssertionError ({kind})"           # a test may complain with one of its own
     return "\n".join([*shown, f"{kind}: {message}".removesuffix(": ")])
+
+
+def only_own_places(text: str, lines: dict[str, int]) -> str:
+    """What a sandbox says of an exception, with FOREIGN for each place that the notebook does not have.
+
+    lines: how many each cell has, by its name. A student may compile code under any name, and so say there what a hidden input was.
+    """
+    def own(line: str) -> bool:
+        found = PLACE.match(line)
+        name, number = found.groups() if found else ("", "1")
+        # One spelling of a number is allowed, without zeros before it: the spelling would say something, too.
+        return not found or 1 <= int(number) <= lines.get(name, 0) and number == str(int(number))
+    return "\n".join(line if own(line) else FOREIGN for line in text.split("\n"))
 
 
 def place(filename: str) -> str:

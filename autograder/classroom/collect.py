@@ -12,6 +12,7 @@ from autograder.classroom.gradebook import copy_note, hash_of, keep_copy
 from autograder.classroom.hand_ins import remember
 from autograder.classroom.handed_over import copy_path, from_note, leave_out, notes, write_notes
 from autograder.classroom.numbers import of_notes
+from autograder.classroom.private import make_private_folders
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import tells_case_apart
@@ -49,7 +50,7 @@ def collect(where: Path, assignment: Assignment, course_root: Path, known: dict[
     course_root = course_root.resolve()
     if where.resolve().is_relative_to(course_root / "submitted"):
         raise CourseError(f"{where} is where collected work goes; `course grade --assignment {assignment.number}` grades it")
-    course_root.mkdir(parents=True, exist_ok=True)
+    make_private_folders(course_root)
     guard, known_notes = Guard(course_root), notes(course_root, assignment)
     # A namesake in a later download is somebody else, graded or not.
     known = of_notes(course_root, assignment) | known
@@ -88,7 +89,7 @@ def collected(assignment: Assignment, course_root: Path, known: dict[str, str], 
     if not list(submitted.glob(f"*/{assignment.name}")):
         raise CourseError(f"{submitted}: nothing of {assignment.name} was collected; give the folder of the submissions, or "
                           f"run `course collect` first")
-    found = _found(submitted, assignment, course_root, known, guard)
+    found = _found(submitted, assignment, course_root, known, guard, hard_links=True)     # a backup of the class may have made them
     by_folder = {_folder(one, submitted): one for one in found.submissions}
     taken = [one for folder, one in by_folder.items() if folder not in ours]
     for student, path in ours.items():
@@ -100,8 +101,8 @@ def collected(assignment: Assignment, course_root: Path, known: dict[str, str], 
     return Found(sorted(taken, key=lambda one: one.student), left_out)
 
 
-def _found(where: Path, assignment: Assignment, course_root: Path, known: dict[str, str], guard: Guard) -> Found:
-    return find_submissions(where, assignment.name, known=known, guard=guard, case_matters=tells_case_apart(course_root),
+def _found(where: Path, assignment: Assignment, course_root: Path, known: dict[str, str], guard: Guard, hard_links: bool = False) -> Found:
+    return find_submissions(where, assignment.name, known=known, guard=guard, case_matters=tells_case_apart(course_root), hard_links=hard_links,
                             others=tuple(one.name for one in assignments() if one.name != assignment.name))
 
 

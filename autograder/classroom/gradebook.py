@@ -19,13 +19,14 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.authoring.notebooks import interpreter_on_path
 from autograder.classroom.database import database_error, mend_version, trouble, troubles
 from autograder.classroom.nbgrader_steps import STAND_IN
+from autograder.classroom.private import begin_private_file, make_private_folders
 from autograder.classroom.where import usable
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
@@ -69,6 +70,8 @@ def course_config(course_root: Path) -> Config:
 def begin_course_root(course_root: Path) -> Config:
     """The configuration of a course root, made where there is none; a gradebook is not. Raises CourseError for a path that nbgrader takes for another."""
     usable(course_root)
+    with writing(course_root):
+        make_private_folders(course_root)
     if not (course_root / CONFIG_FILE).exists():
         write_whole(course_root / CONFIG_FILE, CONFIG_TEXT)
     return course_config(course_root)
@@ -121,6 +124,8 @@ def _known(config: Config, assignment: str) -> bool:
 def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
     url = config.CourseDirectory.db_url
+    if make_url(url).drivername == "sqlite" and os.path.isabs(path := make_url(url).database or ""):
+        begin_private_file(Path(path))      # SQLite would make one that everybody can read
     with troubles(url):
         with interpreter_on_path():     # a new database starts alembic, by name
             gradebook = Gradebook(url, config.CourseDirectory.course_id)

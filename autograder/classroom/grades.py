@@ -13,7 +13,7 @@ from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment, Su
 from sqlalchemy.orm import joinedload, selectinload
 
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
+from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
@@ -28,7 +28,8 @@ class HandGrades:
 
     extra: extra credit by grade id, on top of the points of its cell. again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
     the address in the gradebook, if somebody put it there. unjudged: a sentence if newer work waits to be judged, see unjudged.py.
-    notes: sentences on what a person must look at beyond the verdict.
+    notes: sentences on what a person must look at beyond the verdict. needs_manual_grading: nbgrader's own word for whether a
+    point of it is undecided, or was given before the work was stored anew.
     """
 
     points: dict[str, float | None] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class HandGrades:
     email: str = ""
     unjudged: str = ""
     notes: list[str] = field(default_factory=list)
+    needs_manual_grading: bool = False
 
 
 def looked_up(gradebook: Gradebook, assignment: str) -> list[SubmittedAssignment]:
@@ -65,6 +67,7 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
     for notebook in submission.notebooks:
         found.penalty += notebook.late_submission_penalty or 0.0
         for grade in notebook.grades:
+            found.needs_manual_grading |= grade.needs_manual_grade
             if grade.extra_credit:
                 found.extra[grade.name] = grade.extra_credit
             if grade.needs_manual_grade and (grade.manual_score is not None or grade.extra_credit and grade.auto_score is not None):
@@ -112,13 +115,38 @@ def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[st
 
 def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
     """The sum of what is decided and of its extra credit, less the late penalty; None when nothing is decided."""
-    decided = [one for one in points.values() if one is not None]
-    total = max(0.0, sum(decided) + sum(extra_credit(points, graded).values()) - graded.penalty)
-    return round(total, 6) if decided else None     # 22 less 2.2 is 19.8, not 19.799999999999997
+    if all(one is None for one in points.values()):
+        return None
+    return round(max(0.0, before_penalty(points, graded) - graded.penalty), 6)  # 22 less 2.2 is 19.8, not 19.799999999999997
+
+
+def before_penalty(points: dict[str, float | None], graded: HandGrades) -> float:
+    """The sum of what is decided and of its extra credit, which is nbgrader's score of the notebook."""
+    return sum(one for one in points.values() if one is not None) + sum(extra_credit(points, graded).values())
+
+
+LEADING = ("student", "name", "lms_id", "email", "assignment")
+TRAILING = ("extra_credit", "taken_off", "total", "maximum", "late", "borrowed", "needs_human")
+
+
+def write_all(path: Path, tables: list[Path]) -> Path:
+    """Write grades.csv: the rows of several of `write_csv`, with a column for each exercise of each; of other assignments they are empty."""
+    rows, exercises = [], {}
+    for table in tables:
+        with table.open(encoding="utf-8", newline="") as file:
+            found = csv.DictReader(file)
+            rows += list(found)
+            exercises |= dict.fromkeys(name for name in found.fieldnames or () if name not in (*LEADING, *TRAILING))
+    text = io.StringIO(newline="")
+    out = csv.DictWriter(text, [*LEADING, *exercises, *TRAILING], restval="")
+    out.writeheader()
+    out.writerows(rows)
+    write_whole(path, text.getvalue(), OWNER_ONLY)
+    return path
 
 
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
-    """Write grades.csv, a row a student.
+    """Write the csv of one assignment, a row a student.
 
     student (the key in the gradebook), name, lms_id and email (empty if not known), assignment, points by exercise
     (empty: not decided), extra_credit and taken_off (for late work; both empty if there is none), total, which is the sum of all
@@ -126,8 +154,7 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
     """
     text = io.StringIO(newline="")
     out = csv.writer(text)
-    out.writerow(["student", "name", "lms_id", "email", "assignment", *assignment.exercises, "extra_credit", "taken_off", "total",
-                  "maximum", "late", "borrowed", "needs_human"])
+    out.writerow([*LEADING, *assignment.exercises, *TRAILING])
     most = sum(one.points for one in assignment.exercises.values())
     for verdict, graded in sorted(rows, key=lambda row: row[0].student):
         points = exercise_points(verdict, graded, assignment)
@@ -138,7 +165,7 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
                       spreadsheet_text(graded.email), verdict.assignment, *decided, *added, f"{total:g}" if total is not None else "",
                       f"{most:g}", lateness(graded.seconds_late, verdict.late), spreadsheet_text("; ".join(verdict.borrowed)),
                       spreadsheet_text("; ".join(reasons(verdict, points, graded)))])
-    write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue(), OWNER_ONLY)
     return path
 
 

@@ -135,11 +135,17 @@ def settle(gradebook: Gradebook, config: Config, assignment: str, course_root: P
     for submission in gradebook.assignment_submissions(assignment):
         late = submission.total_seconds_late        # 0 without a due date: what was taken off is given back
         for notebook in submission.notebooks:
-            off = step.plugin_inst.late_submission_penalty(submission.student.id, notebook.score, late) if late > 0 else None
-            off = step._check_late_penalty(notebook, off) if off is not None else None
-            if off != notebook.late_submission_penalty:
+            off = _penalty(step, submission.student.id, notebook.score, late) or None
+            if off != (notebook.late_submission_penalty or None):
                 notebook.late_submission_penalty = off
     gradebook.db.commit()
+
+
+def _penalty(step: AssignLatePenalties, student: str, points: float, seconds_late: float) -> float:
+    """The points that the plugin takes off for late work: none if it is not late, and never more than there are."""
+    if seconds_late <= 0:
+        return 0.0
+    return min(points, max(0.0, step.plugin_inst.late_submission_penalty(student, points, seconds_late) or 0.0))
 
 
 def taken_off(gradebook: Gradebook, config: Config, assignment: str, course_root: Path) -> Callable[[str, str | None, float], float]:
@@ -155,8 +161,7 @@ def taken_off(gradebook: Gradebook, config: Config, assignment: str, course_root
         if found.due is None or not timestamp:
             return 0.0
         more = found.extensions.get(student) or found.waiting.get(student) or timedelta()
-        late = (parse_utc(timestamp) - found.due - more).total_seconds()
-        return min(points, max(0.0, step.plugin_inst.late_submission_penalty(student, points, late) or 0.0)) if late > 0 else 0.0
+        return _penalty(step, student, points, (parse_utc(timestamp) - found.due - more).total_seconds())
     return off
 
 

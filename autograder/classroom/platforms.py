@@ -33,7 +33,7 @@ from autograder.classroom.grades import (
 from autograder.classroom.journal import is_lost
 from autograder.classroom.numbers import shared
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole, writing
+from autograder.grading.files import OWNER_ONLY, write_whole, writing
 from autograder.grading.layouts import MOODLE, canvas
 from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
@@ -110,7 +110,7 @@ def _gradescope(path: Path, counted: list, assignment: Assignment, column: str) 
         tests += [{"name": f"{id}, extra credit", "score": more, "max_score": 0, "visibility": "visible", "status": "passed"} for id, more in extra.items()]
         record = {"score": total, "visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(verdict.seconds),
                   "tests": tests}
-        write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False))
+        write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False), OWNER_ONLY)
 
 
 def _take_away(path: Path, students: set[str]) -> None:
@@ -142,7 +142,7 @@ def _number(verdict: Verdict, platform: str) -> str:
 def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([heading, *lines])
-    write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue(), OWNER_ONLY)
 
 
 def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path) -> Export:
@@ -168,7 +168,7 @@ def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path,
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, page.read_bytes())
                 made.students += 1
-    write_whole(path, data.getvalue())
+    write_whole(path, data.getvalue(), OWNER_ONLY)
     return made
 
 

@@ -14,7 +14,7 @@ from traitlets.config import Config
 
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.pages import render
-from autograder.grading.files import write_whole
+from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.names import shown
 
 
@@ -87,5 +87,5 @@ def write_progress(path: Path, config: Config) -> Path:
     """Write the page and return its path. It links the reports that lie beside it, called ASSIGNMENT.html."""
     found = progress(config)
     there = {one for one in found.most if (path.parent / f"{one}.html").exists()}
-    write_whole(path, render("progress.html.j2", progress=found, columns=found.columns(), there=there))
+    write_whole(path, render("progress.html.j2", progress=found, columns=found.columns(), there=there), OWNER_ONLY)
     return path

@@ -7,13 +7,15 @@ automatic points were stored anew.
 """
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.classroom import hand_ins
-from autograder.classroom.gradebook import course_config
-from autograder.classroom.grades import HandGrades, exercise_points, total_points
+from autograder.classroom.changes import said
+from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.grades import HandGrades, before_penalty, exercise_points, total_points
 from autograder.classroom.journal import everybody, from_copy, is_lost
+from autograder.classroom.late import taken_off
 from autograder.classroom.summary import Summary, said_foreign
 from autograder.classroom.whole_class import class_rows, grade_class
 from autograder.errors import CourseError
@@ -33,7 +35,10 @@ NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course
 
 @dataclass
 class Change:
-    """One student: what differs, a line an exercise, the sum before and after, and points by hand that stay."""
+    """One student: what differs, a line an exercise, the sum before and after, and points by hand that stay.
+
+    The sums are those of grades.csv, less what late work costs: `after` is what a `write` puts there.
+    """
 
     student: str
     lines: list[str]
@@ -55,15 +60,15 @@ class Plan:
     foreign: list[str] = field(default_factory=list)
     old_hash: list[str] = field(default_factory=list)
 
-    def lines(self) -> list[str]:
-        """For a terminal."""
+    def lines(self, details: bool = False) -> list[str]:
+        """For a terminal, one line for each student whose sum or results change; details: and one for each exercise."""
         found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
                  + (", or are of another secret" if self.foreign else "")]
         found += [f"checks     {OLD_HASH.format(len(self.old_hash))}"] if self.old_hash else []
         found += [said_foreign(self.foreign) + "If that is a slip, bring the right file back, and write nothing"] if self.foreign else []
         for change in self.changes:
-            found += [f"changes    {line}" for line in change.lines]
-            found.append(f"sum        {change.student}: {_said(change.before)} -> {_said(change.after)}")
+            found.append(f"changes    {said(change.student, change.before, change.after, change.lines)}")
+            found += [f"           {line}" for line in change.lines if details]
             found += [f"by hand    {change.student} {id}: {points:g} points stay" for id, points in change.by_hand.items()]
         found += [f"same       {len(self.same)} come out as before: {', '.join(self.same)}"] if self.same else []
         return found + [f"cannot     {student}: {reason}" for student, reason in self.cannot.items()]
@@ -73,10 +78,6 @@ class Plan:
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
                 "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign,
                 "old_hash": self.old_hash}
-
-
-def _said(points: float | None) -> str:
-    return "undecided" if points is None else f"{points:g}"
 
 
 def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,
@@ -101,13 +102,17 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
                 cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies},
                 foreign=[everyone[student].label for student in sorted(foreign)],
                 old_hash=[one.label for one in older.values() if one.schema != SCHEMA])
-    for record, graded in rows:
-        if record.student in again:
-            _compare(made, record, again[record.student], graded, assignment)
+    with open_gradebook(config) as gradebook:
+        off = taken_off(gradebook, config, assignment.name, course_root)
+        for record, graded in rows:
+            if record.student in again:
+                _compare(made, record, again[record.student], graded, assignment, off)
     return made
 
 
-def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, assignment: Assignment) -> None:
+def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, assignment: Assignment,
+             off: Callable[[str, str | None, float], float]) -> None:
+    """Note what differs between a record and another judging of it; off: what late work costs, see late.taken_off."""
     lines = difference(record, again) if not is_lost(record) else [f"{record.label}: the record could not be read"]
     if not lines:
         made.same.append(record.label)
@@ -120,8 +125,9 @@ def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, as
         given = graded.points.get(f"{id.split('.', 1)[1]}-check")
         if id in touched and given is not None:
             by_hand[id] = given
-    before, after = (total_points(exercise_points(one, graded, assignment), graded) for one in (record, again))
-    made.changes.append(Change(record.label, lines, before, after, by_hand))
+    before, points = total_points(exercise_points(record, graded, assignment), graded), exercise_points(again, graded, assignment)
+    graded = replace(graded, penalty=off(again.student, again.timestamp, before_penalty(points, graded)))
+    made.changes.append(Change(record.label, lines, before, total_points(points, graded), by_hand))
 
 
 def write(course_root: Path, report: Path, made: Plan, backend: object = None) -> Summary:

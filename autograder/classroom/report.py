@@ -26,7 +26,7 @@ from autograder.classroom.grades import (
 from autograder.classroom.pages import assignment_title, render
 from autograder.classroom.summary import by_reason
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
+from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.layouts import OF_OTHERS
 from autograder.grading.submissions import MARKED_LATE
 from autograder.grading.verdict import Verdict
@@ -57,14 +57,14 @@ def write_report(path: Path, rows: Rows, assignment: Assignment, course_root: Pa
                   complete=sum(points == checked for points in earned), spread=spread(earned, checked),
                   spread_text=_spread_text(earned, checked), people=[table for table in tables if table["reasons"]],
                   why=_together([table for table in tables if table["reasons"]]),
-                  written=sum(table["written"] for table in tables), items=items, links=links,
+                  manual=sum(graded.needs_manual_grading for _, graded in rows), written=sum(table["written"] for table in tables), items=items, links=links,
                   doubts=doubts(read, items), cost=cost([verdict for verdict, _ in rows]),
                   misconceptions=misconceptions(read), exercise_ids=list(assignment.exercises),
                   left_out=[(", ".join(entries), reason) for reason, entries in by_reason(left_out or {}) if reason != OF_OTHERS],
                   missing=sorted(entry for entry, reason in (left_out or {}).items() if reason == OF_OTHERS), several=[verdict for verdict, _ in rows if verdict.hand_ins],
                   ignored=[(verdict, some) for verdict, _ in rows if (some := [one for one in verdict.ignored if one != MARKED_LATE])],
                   borrowed=[(table, verdict.borrowed) for table, (verdict, _) in zip(tables, rows) if verdict.borrowed])
-    write_whole(path, page)
+    write_whole(path, page, OWNER_ONLY)
     return path
 
 
@@ -78,6 +78,7 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
                           "extra_credit": extra_credit(decided[verdict.student], graded),
                           "total": total_points(decided[verdict.student], graded), "taken_off": graded.penalty,
                           "seconds_late": graded.seconds_late, "hand_ins": verdict.hand_ins, "ignored": verdict.ignored, "seconds": verdict.seconds, "memory": verdict.memory,
+                          "needs_manual_grading": graded.needs_manual_grading,
                           "waits": reasons(verdict, decided[verdict.student], graded)} for verdict, graded in rows],
             "behaviours": [{key: item[key] for key in ("exercise", "name", "points", "share", "discrimination")} for item in items],
             "misconceptions": misconceptions(read),

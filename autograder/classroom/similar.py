@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder.classroom.journal import is_lost
 from autograder.classroom.pages import SHOWN_CODE, render
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
+from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.guard import Guard
 from autograder.grading.intake import IntakeError
 from autograder.grading.likeness import COMMON, ENOUGH, FEW, SHARE, Cells, Pair, kgrams, pairs, places, rare
@@ -109,5 +109,5 @@ def _pieces(source: str, shared: list[tuple[int, int]]) -> list[tuple[str, bool]
 
 def write_similar(path: Path, made: Similar, title: str) -> Path:
     """Write the page and return its path."""
-    write_whole(path, render("similar.html.j2", title=title, made=made, share=SHARE, common=COMMON, few=FEW, enough=ENOUGH))
+    write_whole(path, render("similar.html.j2", title=title, made=made, share=SHARE, common=COMMON, few=FEW, enough=ENOUGH), OWNER_ONLY)
     return path

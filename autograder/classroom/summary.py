@@ -10,8 +10,9 @@ from autograder.grading.layouts import OF_OTHERS
 class Summary:
     """What a run gave, and where it lies.
 
-    people: submissions that need a person for more than written answers; written: of these answers, how many wait. notes: by student,
-    what else was handed in and is not graded. changed: what became of points that were there before. left_out: entries
+    manual: submissions that need manual grading; written: written answers of these that wait to be read. people: submissions that need a look
+    for another reason than such an answer. notes: by student, what else was handed in and is not graded. changed: a line for each student
+    whose results are others than before; details: one for each exercise of these. left_out: entries
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
     record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
     the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
@@ -38,6 +39,8 @@ class Summary:
     anew: str = ""
     foreign: list[str] = field(default_factory=list)
     renewed: bool = False
+    details: list[str] = field(default_factory=list)
+    manual: int = 0
 
     @property
     def not_graded(self) -> dict[str, str]:
@@ -62,9 +65,18 @@ class Summary:
         return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
-                f"report     {self.report}", *stale] + (
-            [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
-            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
+                f"report     {self.report}", *stale, *self._left_to_people()]
+
+    def _left_to_people(self) -> list[str]:
+        """How many submissions need manual grading, the number that every page and nbgrader give; and what else needs a look."""
+        found = []
+        if self.manual:
+            answers = f", with {self.written} written answer{'s' * (self.written > 1)} to read" if self.written else ""
+            found.append(f"manual     {self.manual} submission{'s need' if self.manual > 1 else ' needs'} manual grading, in formgrader{answers}")
+        if self.people:
+            found.append(f"look at    {self.people} submission{'s' * (self.people > 1)}, for another reason than an unread answer; "
+                         "the report says why")
+        return found
 
 
 def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:

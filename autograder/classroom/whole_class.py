@@ -6,6 +6,7 @@ next one, and a second run costs seconds. `course grade`, `course make` and the 
 prints.
 """
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from traitlets.config import Config
@@ -13,7 +14,7 @@ from traitlets.config import Config
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
 from autograder.classroom.absent import absent, made_anew, refuse_if_lost
-from autograder.classroom.changes import changes, changes_told, note_changes
+from autograder.classroom.changes import Changed, changes, changes_told, note_change, said
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.collect import collected
 from autograder.classroom.database import shown
@@ -34,7 +35,9 @@ from autograder.classroom.grades import (
     looked_up,
     reasons,
     too_many,
+    total_points,
     waiting_answers,
+    write_all,
     write_csv,
 )
 from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, never_judged, write_notes
@@ -120,20 +123,24 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)
-    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before)
+    sums = _sums(class_rows(course_root, loaded, config, guard), loaded) if before and submissions else {}
+    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before, sums)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
-    changed = changes(course_root, loaded, [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])])
+    changed = changes(course_root, loaded, [Changed(student, sums.get(student), difference(before[student], verdicts[student]))
+                                            for student in before.keys() & judged])
     beside = _beside(submissions, verdicts)
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
-    grades, page, people, written, still = _write(course_root, report, loaded, config, guard, anew)
+    tables = _write(course_root, report, loaded, config, guard, anew)
     changes_told(course_root, loaded)
     new = {student for batch in compared for student, verdict in batch.verdicts.items() if batch.before.get(student) != verdict}
-    return Summary(loaded.name, len(submissions), max(0, kept - len(new)), people, isolation, seconds + sum(batch.seconds for batch in compared),
+    return Summary(loaded.name, len(submissions), max(0, kept - len(new)), tables.people, isolation, seconds + sum(batch.seconds for batch in compared),
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
-                   [verdict.label for student, verdict in broken.items() if student not in still],
-                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed)
+                   .parents[1], tables.grades, tables.page, tables.written, beside,
+                   [said(one.student, one.before, tables.sums.get(one.student), one.lines) for one in changed], left_out(course_root, loaded), stale,
+                   [verdict.label for student, verdict in broken.items() if student not in tables.lost],
+                   {verdict.label: verdict.waits("") for verdict in tables.lost.values()}, anew, foreign, renewed,
+                   [line for one in changed for line in one.lines], tables.manual)
 
 
 def _to_judge(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], broken: dict[str, Verdict],
@@ -173,10 +180,11 @@ def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course
 
 
 def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge: Callable[..., Batch], assignment: Assignment, course_root: Path, config: Config,
-                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None, before: dict[str, Verdict]) -> tuple[set[str], int, float, dict[str, Verdict]]:
+                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None, before: dict[str, Verdict],
+                           sums: dict[str, float | None]) -> tuple[set[str], int, float, dict[str, Verdict]]:
     """Judge, and store every record that the gradebook does not hold; who was judged, how many verdicts were kept, seconds, all verdicts.
 
-    given: the students whose work was handed in now, and is no copy of an earlier run. before: the records that there were.
+    given: the students whose work was handed in now, and is no copy of an earlier run. before, sums: the records and the sums that there were.
     """
     by_student, settled = {submission.student: submission for submission in submissions}, set()
 
@@ -186,7 +194,7 @@ def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge
         guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))
         settled.add(verdict.student)
         if verdict.student in before:
-            note_changes(course_root, assignment, difference(before[verdict.student], verdict))
+            note_change(course_root, assignment, Changed(verdict.student, sums.get(verdict.student), difference(before[verdict.student], verdict)))
         if progress:
             progress(done, total, verdict)
 
@@ -219,12 +227,25 @@ def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict
     return {student: some for student, some in found.items() if some}
 
 
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard, anew: str = "") -> tuple[Path, Path, int, int, dict[str, Verdict]]:
-    """Feedback, grades.csv and report from the journal and the gradebook; how many submissions need a person; how many written
-    answers wait; whose record is lost.
+@dataclass
+class Tables:
+    """What was written of an assignment, and what stands in it.
 
-    grades.csv is of the assignment that was graded or reported last; each has its own beside its page. anew: see Summary.
+    people: submissions that need a look for another reason than unread answers; manual: those that need manual grading, for
+    whatever reason; written: written answers that wait. lost: by student, whose record is lost. sums: points by student.
     """
+
+    grades: Path
+    page: Path
+    people: int
+    manual: int
+    written: int
+    lost: dict[str, Verdict]
+    sums: dict[str, float | None]
+
+
+def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard, anew: str = "") -> Tables:
+    """Feedback, the assignment's csv, grades.csv and report from the journal and the gradebook. anew: see Summary."""
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
@@ -232,12 +253,33 @@ def _write(course_root: Path, report: Path, assignment: Assignment, config: Conf
     for verdict, graded in rows:        # what the pages met is said in the tables
         if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
             graded.notes.append(guard.troubles[verdict.student])
-    people = sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows)
-    written = sum(waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment) for verdict, graded in rows)
     page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX, anew)
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
-    return write_csv(report / "grades.csv", rows, assignment), page, people, written, {verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}
+    return Tables(
+        _write_grades(course_root, report, config, assignment.name), page,
+        people=sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows),
+        manual=sum(graded.needs_manual_grading for _, graded in rows),
+        written=sum(waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment) for verdict, graded in rows),
+        lost={verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}, sums=_sums(rows, assignment))
+
+
+def _write_grades(course_root: Path, report: Path, config: Config, written: str) -> Path:
+    """grades.csv, of every assignment that was graded here: what stands in the csv of each, which is written where there is none.
+
+    written: the assignment whose csv is written already, even where none of its submissions has a record.
+    """
+    names = sorted({*with_records(course_root), written})
+    for name in names:
+        if not (report / f"{name}.csv").is_file():      # the report of another run lies elsewhere
+            other = load_assignment(name)
+            write_csv(report / f"{name}.csv", class_rows(course_root, other, config, Guard(course_root)), other)
+    return write_all(report / "grades.csv", [report / f"{name}.csv" for name in names])
+
+
+def _sums(rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> dict[str, float | None]:
+    """Points by student, as grades.csv has them."""
+    return {verdict.student: total_points(exercise_points(verdict, graded, assignment), graded) for verdict, graded in rows}
 
 
 def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:
@@ -274,16 +316,21 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     with open_class_book(config, course_root, loaded) as book:
         for verdict in changed:
             guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))     # noqa: B023
-    return _write(course_root, report, loaded, config, guard)[:2]
+    tables = _write(course_root, report, loaded, config, guard)
+    return tables.grades, tables.page
 
 
 def graded_here(course_root: Path) -> list[str]:
     """The names of the assignments that were graded in a course root. Raises CourseError if there is none."""
-    folder = course_root.resolve() / "verdicts"
-    found = [one.name for one in assignments() if any((folder / one.name).glob("*.json"))]
+    found = with_records(course_root)
     if not found:
         raise CourseError(f"{course_root}: nothing was graded here; run `course grade` first")
     return found
+
+
+def with_records(course_root: Path) -> list[str]:
+    """The names of the assignments of which a course root has records, in order."""
+    return [one.name for one in assignments() if any((course_root.resolve() / "verdicts" / one.name).glob("*.json"))]
 
 
 def class_figures(course_root: Path, assignment: str) -> dict:

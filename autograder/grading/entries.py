@@ -19,11 +19,16 @@ from autograder.grading.names import shown
 MAX_DEPTH = 12              # folders below what was given
 MAX_FILES = 100_000         # below one entry
 EMPTY = "the folder is empty"
+HARD_LINK = ("{} is a hard link: the same file has another name, too, and may be somebody else's. If a backup made the link (`cp -al`), copy the "
+             "folder with `cp -r` and grade the copy; else ask for a file of their own")
 EMPTY_NOTEBOOK = "it is an empty folder with a notebook's name, and no notebook"
 
 
-def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str]) -> Iterator[Item]:
-    """Every file of what was given; what leads out of a zip goes into `outside`. Raises CourseError if it cannot be opened."""
+def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str], hard_links: bool = False) -> Iterator[Item]:
+    """Every file of what was given; what leads out of a zip goes into `outside`. Raises CourseError if it cannot be opened.
+
+    hard_links: whether a file may have several names, as where what was handed in has been copied already.
+    """
     if where.is_dir():
         try:
             names = sorted(os.listdir(where))
@@ -31,7 +36,7 @@ def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str])
             raise CourseError(f"{where} cannot be opened: {error.strerror}. Give a folder that you can read") from error
         for name in names:
             if not is_quiet(name):
-                yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,)))) or [
+                yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,), hard_links))) or [
                     Item((name,), where / name, problem="the grader failed while looking for files in it")]
     elif where.is_file():
         try:
@@ -67,7 +72,7 @@ def nothing_at(where: Path, assignment: str = "ASSIGNMENT") -> str:
     return f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or STUDENT.zip, or a download of Moodle or Canvas"
 
 
-def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
+def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item]:
     """The files at and below one entry of a folder. What cannot be looked at is an item with a problem."""
     todo, count = [(path, parts)], 0
     while todo:
@@ -76,11 +81,12 @@ def _walk(path: Path, parts: tuple[str, ...]) -> Iterator[Item]:
         if count > MAX_FILES or len(parts) > MAX_DEPTH:
             yield Item(parts, path, problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}")
             return
-        mode = os.lstat(path).st_mode
+        found = os.lstat(path)
+        mode = found.st_mode
         if stat.S_ISLNK(mode):
             yield Item(parts, path, problem=f"{shown(path.name)} is a link to another file. Links are not followed")
         elif stat.S_ISREG(mode):
-            yield Item(parts, path)
+            yield Item(parts, path, problem=HARD_LINK.format(shown(path.name)) if found.st_nlink > 1 and not hard_links else "")
         elif not stat.S_ISDIR(mode):
             yield Item(parts, path, problem=f"{shown(path.name)} is not an ordinary file")
         else:

@@ -28,13 +28,17 @@ def writing(path: Path) -> Iterator[None]:
                            "again; what was graded is kept") from error
 
 
-def write_whole(path: Path, data: bytes | str) -> None:
+OWNER_ONLY = 0o600      # of a file with grades or names, which may lie anywhere
+
+
+def write_whole(path: Path, data: bytes | str, mode: int = 0o644) -> None:
     """Write the file beside its place and move it there, so that a kill leaves the old one. Raises MachineError."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.parent / f".{path.name}.new"      # one name: what a kill leaves, the next run writes over
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
         with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, os.fstat(descriptor).st_mode & mode)     # one that a kill left may have other rights
             file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
         os.replace(fresh, path)
 

@@ -27,6 +27,8 @@ from autograder.grading.names import safe_name, shown
 MAX_OF_A_STUDENT = 2_000    # files of one student
 STAMP = "timestamp.txt"     # nbgrader's
 MARKED_LATE = "Your platform marked it as late."
+NOT_OURS = (f"{STAMP}: it came with the student's files, so its time is not used. A time counts in STUDENT/ASSIGNMENT/{STAMP}, as nbgrader writes it, "
+            "and never in a platform's download")
 NO_TIME = "{}; nothing is taken for late. Write it as \"2026-03-01 23:59:00 UTC\""
 
 
@@ -94,15 +96,15 @@ def _file_hash(path: Path, size: int, changed: int) -> str:
 
 
 def find_submissions(where: Path, assignment: str, *, known: dict[str, str] | None = None, others: tuple[str, ...] = (),
-                     guard: Guard | None = None, case_matters: bool = True) -> Found:
+                     guard: Guard | None = None, case_matters: bool = True, hard_links: bool = False) -> Found:
     """Every submission under `where`, a folder or one zip. Raises NothingHandedIn if there is none at all.
 
     known: by student whose number it is (`layouts.identity`), from earlier runs, so that whoever has a number stays who they are. others: names
-    of other assignments. case_matters: whether "Ada" and "ada" can be two folders.
+    of other assignments. case_matters: whether "Ada" and "ada" can be two folders. hard_links: see `entries`.
     """
     guard = guard or Guard()
     outside: dict[str, str] = {}
-    items = list(entries(where, guard, assignment, outside))
+    items = list(entries(where, guard, assignment, outside, hard_links))
     found, left_out = hand_ins(items, assignment, others) if items else ([], {})
     left_out |= outside
     left_out = {shown(entry): reason for entry, reason in left_out.items()}
@@ -158,7 +160,7 @@ def _without_twins(submissions: list[tuple[Submission, tuple]], case_matters: bo
             continue
         names = ", ".join(_apart({one.entry or one.path.name for one in group}))
         yield group[0] if len(group) == 1 else replace(
-            group[0], problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts")
+            group[0], problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts, and grade again")
 
 
 def _apart(entries: set[str]) -> list[str]:
@@ -178,10 +180,11 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
         return replace(whole, problem=f"there are more than {MAX_OF_A_STUDENT:,} files")
     if len(files) == 1 and files[0][1].problem:
         return replace(whole, problem=files[0][1].problem)
-    stamps = [item for parts, item in files if parts == (STAMP,) and not item.inside and not item.problem]
+    at_top = [item for parts, item in files if parts == (STAMP,)]
+    stamps = [item for item in at_top if _is_nbgraders(item, hand, assignment)]
     choice = _Choice(assignment, others)
     for parts, item in files:
-        if item in stamps:
+        if item in at_top:
             continue
         if item.name.lower().endswith(".zip") and not item.problem:
             try:
@@ -201,9 +204,16 @@ def _submission(hand: Hand, student: str, assignment: str, others: tuple[str, ..
     chosen, problem, notes = choice.result()
     if chosen:
         whole = replace(whole, entry=_entry_of(chosen, hand))
+    notes += [NOT_OURS] * (len(at_top) > len(stamps))
     when = timestamp_of(stamps[0].path) if stamps else None
     return replace(whole, path=chosen.path if chosen else whole.path, inside=chosen.inside if chosen else whole.inside,
                    problem=problem, notes=(*whole.notes, *notes, *([NO_TIME.format(_why_no_time(stamps[0].path))] if stamps and not when else [])), timestamp=when if stamps else hand.when)
+
+
+def _is_nbgraders(stamp: Item, hand: Hand, assignment: str) -> bool:
+    """Whether a timestamp.txt lies where nbgrader puts it, beside the notebook in STUDENT/ASSIGNMENT/; a student can put one anywhere
+    in what a platform takes."""
+    return not (hand.id or stamp.inside or stamp.problem) and assignment in stamp.parts[:-1]
 
 
 def _entry_of(chosen: Item, hand: Hand) -> str:
@@ -264,7 +274,8 @@ class _Choice:
             return None, f"there is no notebook; expected {wanted}{there}", notes
         if len(self.notebooks) > 1:
             names = _names([shown("/".join(item.parts), 200) for item in self.notebooks])
-            return None, f"there are {len(self.notebooks)} notebooks and it is not clear which one counts: {names}", notes
+            return None, (f"there are {len(self.notebooks)} notebooks and it is not clear which one counts: {names}. Keep the one that counts, "
+                          "take the others out of the folder or zip, and grade again"), notes
         (chosen,) = self.notebooks
         if chosen.problem:
             return None, chosen.problem, notes

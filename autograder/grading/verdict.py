@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
+from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.limited import Limited
 from autograder.grading.names import safe_name, shown
 from autograder.grading.reading import Reading, read_work
@@ -328,7 +328,7 @@ def record_path(course_root: Path, assignment: str, student: str) -> Path:
 def save_verdict(course_root: Path, verdict: Verdict) -> Path:
     """Write the record whole or not at all."""
     path = record_path(course_root, verdict.assignment, verdict.student)
-    write_whole(path, json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True))
+    write_whole(path, json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True), OWNER_ONLY)
     return path
 
 

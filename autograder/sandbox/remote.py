@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from autograder.checks.arguments import Ours
 from autograder.checks.exchange import KINDS, Request, Returned, StudentError, handles_of, lowered, returned
 from autograder.checks.student import Student
+from autograder.checks.tracebacks import only_own_places
 from autograder.checks.withheld import GRADERS
 from autograder.checks.withholding import is_operator
 from autograder.errors import CourseError
@@ -38,6 +39,7 @@ class RemoteStudent(Student):
         self.cell_errors: list[CellError] = []
         self.ignored = list(ignored)
         self._cells, self._limits, self._start = list(cells), limits, start
+        self._lines = {cell.filename(i): cell.source.count("\n") + 1 for i, cell in enumerate(self._cells)}
         self._process, self._loaded, self._bury = process, False, bury
         self._interpreter: RemoteStudent | None = None     # the same student where kernels are interpreted
         self._callbacks = Callbacks(limits)
@@ -204,7 +206,7 @@ class RemoteStudent(Student):
         """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
         self._printed.remember(answer)
         if answer.get("say") == "error" and answer.get("kind") in KINDS and type(answer.get("text")) is str:
-            raise StudentError(answer["kind"], clean(answer["text"], REMEMBERED_TEXT))
+            raise StudentError(answer["kind"], only_own_places(clean(answer["text"], REMEMBERED_TEXT), self._lines))
         after = answer.get("args")
         if (answer.get("say") != "returned" or "value" not in answer or type(after) is not list
                 or len(after) not in (0, len(sent))

@@ -41,7 +41,7 @@ def add_arguments(parser) -> None:
     tries = parts.add_parser("try", help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
                                          "process, over forty seeds and in the sandbox")
     tries.add_argument("folder", metavar="FOLDER")
-    tries.add_argument("--assignment", default="01", metavar="ASSIGNMENT", help="default: 01")
+    tries.add_argument("--assignment", required=True, metavar="ASSIGNMENT", help='whose exercises they answer, such as "01"')
     tries.add_argument("--no-sandbox", action="store_true", help="leave the sandbox out")
     tries.set_defaults(part_run=run_try)
 

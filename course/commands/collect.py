@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.assignment_option import chosen_for
 from course.database_option import add_database, take_database
 from course.folders import new_course_root, say_made
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """From where, which assignment, where to."""
     parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS", help="a folder or one zip")
     parser.add_argument("--exchange", action="store_true", help="from nbgrader's exchange")
-    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--assignment", default="", help="number or name (default: the one that what was handed in is named after)")
     parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what was taken as JSON")
@@ -38,11 +39,12 @@ def run(args: argparse.Namespace) -> int:
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
-    loaded, root = load_assignment(args.assignment), args.course_root
+    root = args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
     if args.submissions:
         refuse_inside(args.submissions, **{"--course-root": root})
+    loaded = load_assignment(chosen_for(args.submissions, args.assignment, root))
     made = new_course_root(root)
     take_database(args, root, make=True)
     say_made(made)

@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_course_root, say_made
 
@@ -25,7 +26,7 @@ Exit codes: 0 shown or set, 2 could not run."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, which date, who gets longer."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
+    parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--date", metavar="DATE", help='the due date, or "none"')
     parser.add_argument("--extend", metavar="STUDENT=SPAN", action="append", default=[], help="give a student longer; may be repeated")
     parser.add_argument("--course-root", type=Path, default=DEFAULT_ROOT, metavar="DIR", help="nbgrader's course root (default: class)")
@@ -41,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
-    loaded, root = load_assignment(args.assignment), args.course_root.resolve()
+    root = args.course_root.resolve()
+    loaded = load_assignment(chosen(args.assignment, root if args.assignment else course_root_there(args.course_root), ""))
     date = late.moment(args.date) if args.date not in (None, "none") else None
     spans = {}
     for word in args.extend:

@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
 
@@ -21,7 +22,7 @@ own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
     parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "gradescope"), help="canvas, moodle or gradescope")
-    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--assignment", default="", help=HELP)
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--out", type=Path, default=None, metavar="PATH", help="the file, or for gradescope the folder (default: in report/)")
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     root, report = places(args.course_root, None, args.sample)
     course_root_there(root)
     take_database(args, root)
-    loaded, rows = records(root, args.assignment)
+    loaded, rows = records(root, chosen(args.assignment, root))
     ending = "" if args.to == "gradescope" else ".csv"
     made = new_place(args.out, "--out", folder=not ending)
     found = export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far)

@@ -2,6 +2,7 @@
 import argparse
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
 
@@ -18,7 +19,7 @@ elsewhere. Whose newer work is not judged yet is left out. Exit codes: 0 everybo
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
     parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "folders"), help="canvas, moodle or folders")
-    parser.add_argument("--assignment", default="01", help="number or name (default: 01)")
+    parser.add_argument("--assignment", default="", help=HELP)
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)")
@@ -39,8 +40,9 @@ def run(args: argparse.Namespace) -> int:
     course_root_there(root)
     made = new_place(args.out, "--out")
     take_database(args, root)
-    rewrite(root, report, args.assignment)
-    loaded, rows = records(root, args.assignment)
+    name = chosen(args.assignment, root)
+    rewrite(root, report, name)
+    loaded, rows = records(root, name)
     found = zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip")
     found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)

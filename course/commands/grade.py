@@ -5,6 +5,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from course.assignment_option import chosen, chosen_for
 from course.budget_option import add_budget, budget_of
 from course.database_option import add_database, take_database
 from course.folders import new_course_root, new_place, say_made
@@ -49,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course grade`."""
     parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
                         help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)")
-    parser.add_argument("--assignment", default="01", help="number or name, several with commas, or \"all\": each that something in SUBMISSIONS is named after (default: 01)")
+    parser.add_argument("--assignment", default="", help="number or name, several with commas, or \"all\": each that something in SUBMISSIONS is named "
+                        "after (default: the only one of these, or with --regrade alone the only one that was graded)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="judge on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
                         "see `course worker` (default: here)")
@@ -60,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_budget(parser, ", and is judged again with a larger budget")
     parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks or of another "
                         ".course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those, from the copies of earlier runs")
+    parser.add_argument("--details", action="store_true", help="where results are others than before, name every exercise, not only each student's sum")
     parser.add_argument("--hand-in", choices=("last", "best"), help="which of a student's hand-ins counts, from now on in this course root (default: last)")
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
@@ -100,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
     say_made(made)
-    names = {} if args.sample else wanted(args.assignment, args.submissions, course_root, args.regrade)
+    names = {} if args.sample else wanted(_assignments(args, course_root), args.submissions, course_root, args.regrade)
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
@@ -119,28 +122,39 @@ def run(args: argparse.Namespace) -> int:
                 telling.begin((name, place, len(names)), later=sum(list(names.values())[place:]))
             summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))
             if len(names) > 1 and not args.json:
-                _say(summaries[-1])
+                _say(summaries[-1], args.details)
     say_made(made_too)
     if args.json:
         found = [asdict(summary) for summary in summaries]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
     elif len(summaries) == 1:
-        _say(summaries[0])
+        _say(summaries[0], args.details)
     else:
         print(f"all        {report / INDEX}")
     return 1 if any(one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
+
+
+def _assignments(args: argparse.Namespace, course_root: Path) -> str:
+    """What --assignment says, or the one that follows from what is there."""
+    if args.assignment:
+        return args.assignment
+    if args.regrade and not args.submissions:
+        return chosen("", course_root)
+    return chosen_for(args.submissions, "", course_root)
 
 
 def _refuse_beside_sample(args: argparse.Namespace) -> None:
     """Raise CourseError for what says whose work is judged, or how, when the sample class was asked for, which has its own of it."""
     from autograder.errors import CourseError
 
-    beside = {str(args.submissions): args.submissions, f"--assignment {args.assignment}": args.assignment not in ("01", SAMPLE_ASSIGNMENT),
+    beside = {str(args.submissions): args.submissions, f"--assignment {args.assignment}": args.assignment not in ("", "01", SAMPLE_ASSIGNMENT),
               f"--scheduler {args.scheduler}": args.scheduler, "--regrade": args.regrade, f"--backend {args.backend}": args.backend, "--cold": args.cold,
               f"--budget {args.budget or 0:g}": args.budget is not None}
     if said := [words for words, given in beside.items() if given]:
         raise CourseError(f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class")
 
 
-def _say(summary) -> None:
-    print("\n".join([*(f"changed    {line}" for line in summary.changed), *summary.lines()]), flush=True)
+def _say(summary, details: bool) -> None:
+    """Print what a run did; details: with each exercise whose result is another than before."""
+    changed = [*(f"changed    {line}" for line in summary.changed), *(f"           {line}" for line in summary.details if details)]
+    print("\n".join([*changed, *summary.lines()]), flush=True)

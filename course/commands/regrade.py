@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.budget_option import add_budget, budget_of
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
@@ -12,14 +13,16 @@ SUMMARY = "after checks have changed: show what changes, and write it with --wri
 EPILOG = """\
 Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
 records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
-first. Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
+first: one for each student whose results change, with the sums of grades.csv before and after; --details has each exercise.
+Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
 Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and whether to write."""
-    parser.add_argument("assignment", nargs="?", default="01", metavar="ASSIGNMENT", help="number or name (default: 01)")
+    parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--write", action="store_true", help="write what changes")
+    parser.add_argument("--details", action="store_true", help="name every exercise that changes, with its behaviours")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
@@ -51,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-    made = plan(root, load_assignment(args.assignment), backend, args.jobs, budget=budget)
+    made = plan(root, load_assignment(chosen(args.assignment, root, "")), backend, args.jobs, budget=budget)
     if not args.json:
-        print("\n".join(made.lines()), flush=True)
+        print("\n".join(made.lines(args.details)), flush=True)
     summary = write(root, report, made, backend) if args.write and made.verdicts else None
     say_made(place if summary else "")
     if args.json:

@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "name pairs of students whose code is alike, to look at; never a verdict"
@@ -16,7 +17,7 @@ Exit codes: 0 written, 1 there are pairs or somebody's code could not be compare
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and where to."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help='number or name, such as "01"')
+    parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--report", type=Path, default=None, metavar="DIR", help="where the page goes (default: report/ in the course root)")
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
     place = new_place(args.report, "--report", folder=True)
-    loaded, rows = records(root, args.assignment)
+    loaded, rows = records(root, chosen(args.assignment, root, ""))
     made = similar(loaded, [verdict for verdict, _ in rows], Guard(root))
     page = write_similar(report / f"{loaded.name}-similar.html", made, assignment_title(loaded))
     say_made(place)

@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+from course.assignment_option import HELP, chosen
 from course.budget_option import add_budget, budget_of
 from course.folders import course_root_there
 
@@ -16,7 +17,7 @@ Exit codes: 0 the same, 1 something differs, 2 could not run."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Who, and where the records lie."""
     parser.add_argument("student", metavar="STUDENT", help="as in grades.csv: the key, the name or the platform's number")
-    parser.add_argument("assignment", nargs="?", default="01", metavar="ASSIGNMENT", help="number or name (default: 01)")
+    parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
                         help="the course root that `course grade` used (default: class)")
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
@@ -37,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
 
     budget = budget_of(args)
     root, _ = places(args.course_root, None, args.sample)
-    found = replay(course_root_there(root), args.assignment, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold), budget)
+    name = chosen(args.assignment, course_root_there(root), "")
+    found = replay(root, name, args.student, choose_backend(args.backend, args.allow_unsafe, args.cold), budget)
     print(json.dumps({"path": str(found.path), "differences": found.differences, "record": found.record.to_json(),
                       "again": found.again.to_json(), "newer": found.newer}, indent=1) if args.json else "\n".join(found.lines()))
     return 1 if found.differences else 0

@@ -281,7 +281,7 @@ def test_everybodys_page_is_in_the_zip_that_goes_back(room):
 def test_each_assignment_has_its_page_and_the_index_leads_to_it(room):
     index = (room.root / "report" / "index.html").read_text()
     for week in room.weeks:
-        assert f'href="{week.name}.html"' in index and "What needs a person" in (room.root / "report" / f"{week.name}.html").read_text()
+        assert f'href="{week.name}.html"' in index and "Submissions to look at" in (room.root / "report" / f"{week.name}.html").read_text()
 
 
 def test_nobody_of_a_class_that_worked_alone_is_called_a_copy_of_somebody(room):

@@ -63,7 +63,7 @@ def test_everything_that_is_written_names_the_student_with_the_remedy(root, dama
     found = rows(root)
     assert set(found) == set(STUDENTS) and found["Bo"]["total"] == "" and found["Bo"]["lms_id"] == "71" and remedy in found["Bo"]["needs_human"]
     assert found["Ada"]["total"] == "3" and not found["Ada"]["needs_human"]
-    people = (root / "report" / f"{NAME}.html").read_text().partition("<h2>What needs a person</h2>")[2].partition("<h2>")[0]
+    people = (root / "report" / f"{NAME}.html").read_text().partition("<h2>Submissions to look at</h2>")[2].partition("<h2>")[0]
     assert ">Bo</a>" in people and f"Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}" in people and "Ada" not in people
     for words in (["export", "moodle"], ["export", "moodle", "--so-far"], ["export", "gradescope"], ["feedback", "moodle"]):
         capsys.readouterr()
@@ -90,7 +90,7 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(gr
     if words == "regrade":
         assert course(root, "regrade", "90", assignment=()) == 1
         said = capsys.readouterr().out
-        assert "affected   1 verdicts" in said and "Bo: the record could not be read" in said and "sum        Bo: 2 -> 2" in said
+        assert "affected   1 verdicts" in said and "Bo: 2 -> 2 points (the record could not be read)" in said
         assert (path.read_bytes() if path.exists() else None) == harmed
         assert course(root, "regrade", "90", "--write", assignment=()) == 0
     else:

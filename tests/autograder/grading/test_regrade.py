@@ -1,4 +1,5 @@
 """After checks have changed: what would change is shown first, and what people gave by hand stays."""
+import csv
 import json
 from contextlib import contextmanager
 from dataclasses import replace
@@ -6,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.checks.protocol import expect
-from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.classroom.regrade import STAGE
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.verdict import SCHEMA, load_verdict, save_verdict
@@ -15,6 +16,9 @@ from tests.autograder.grading.conftest import fingerprints
 
 pytestmark = pytest.mark.sandbox
 NAME = "90-stand-in"
+A_SHARE = """c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
+c.ShareEachDay.share = 0.25
+"""
 HALF = "def double(x):\n    return x + abs(x)"
 
 
@@ -71,11 +75,12 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
     assert course(root) == 1
     said = capsys.readouterr().out
     assert "affected   3 verdicts" in said and "same       1 come out as before: bo" in said and "cy" not in said
-    assert "changes    ada 90.double: 1 -> 3 (negative: wrong -> passed)" in said
-    assert "sum        ada: 1 -> 3" in said and "nothing is written" in said
+    assert "changes    ada: 1 -> 3 points (1 exercise changed)" in said and "nothing is written" in said
+    assert "90.double: 1 -> 3" not in said              # a class has a line for each student, and details if it asks
     assert "by hand    dan 90.double: 1.5 points stay" in said
     assert fingerprints(root, STAGE) == before
     judged = (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
+    assert course(root, "--details") == 1 and "ada 90.double: 1 -> 3 (negative: wrong -> passed)" in capsys.readouterr().out
     assert course(root, "--json") == 1                  # what was judged is taken up again
     assert (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
     changes = {one["student"]: (one["before"], one["after"]) for one in json.loads(capsys.readouterr().out)["changes"]}
@@ -89,6 +94,38 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
     assert not (root / STAGE).exists()
     capsys.readouterr()
     assert course(root) == 0 and "affected   0 verdicts" in capsys.readouterr().out
+
+
+@pytest.fixture
+def late_root(new_root, stand_in, notebook_of, tmp_path):
+    """Ada handed in a day and a half late, at a quarter of the points a day, and was graded before a check was mended."""
+    root = new_root(tmp_path / "root")
+    (root / CONFIG_FILE).write_text(CONFIG_TEXT + A_SHARE)
+    folder = tmp_path / "in" / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.ipynb").write_bytes(notebook_of())
+    (folder / "timestamp.txt").write_text("2026-03-03 12:00:00 UTC")
+    assert main(["due", "90", "--date", "2026-03-02 00:00 UTC", "--course-root", str(root)]) == 0
+    with the_checks_of_last_week(stand_in):
+        grade_class(tmp_path / "in", "90", root, root / "report")
+    return root
+
+
+def total(root):
+    with (root / "report" / "grades.csv").open(newline="") as file:
+        return [float(row["total"]) for row in csv.DictReader(file)]
+
+
+def test_the_sum_that_a_regrade_shows_is_the_one_it_writes_under_a_late_penalty(late_root, capsys):
+    assert total(late_root) == [0.5]                    # 1 point, less two quarters of it
+    assert course(late_root) == 1 and "changes    ada: 0.5 -> 1.5 points" in capsys.readouterr().out
+    assert course(late_root, "--write") == 0 and total(late_root) == [1.5]
+
+
+def test_grading_again_says_one_line_for_a_student_with_the_sums_of_grades_csv(late_root):
+    summary = grade_class(None, "90", late_root, late_root / "report", regrade=True)
+    assert summary.changed == ["ada: 0.5 -> 1.5 points (1 exercise changed)"] and total(late_root) == [1.5]
+    assert summary.details == ["ada 90.double: 1 -> 3 (negative: wrong -> passed)"]
 
 
 def test_a_copy_that_is_no_longer_what_was_graded_is_named(root, capsys):

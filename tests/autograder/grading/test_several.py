@@ -9,6 +9,7 @@ import pytest
 
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.gradebook import course_config
+from autograder.classroom.progress import progress
 from autograder.classroom.several import wanted
 from autograder.classroom.whole_class import journal
 from autograder.errors import CourseError
@@ -199,10 +200,13 @@ def test_written_answers_that_wait_are_counted_in_a_line_and_a_cell_that_cannot_
         cell["source"] = source
         put(tmp_path / ("later" if student == "cy" else "in") / student / f"{FIRST}.ipynb", json.dumps(made).encode())
     assert main(["grade", str(tmp_path / "in"), "--course-root", str(root)]) == 0
-    assert "written    2 written answers wait for you" in capsys.readouterr().out
+    assert "manual     2 submissions need manual grading, in formgrader, with 2 written answers to read" in capsys.readouterr().out
     assert main(["grade", str(tmp_path / "later"), "--course-root", str(root)]) == 1
     said = capsys.readouterr().out
-    assert "people     1 submission needs a person" in said and "written    2 written answers wait for you" in said
+    assert "manual     3 submissions need manual grading, in formgrader, with 2 written answers to read" in said
+    assert "look at    1 submission, for another reason than an unread answer" in said
+    assert "<b>3</b> need manual grading" in (root / "report" / f"{FIRST}.html").read_text()
+    assert [one["undecided"] for one in progress(course_config(root)).columns()] == [3]       # one number everywhere
     with (root / "report" / "grades.csv").open(newline="") as file:
         row = next(row for row in csv.DictReader(file) if row["student"] == "cy")
     assert row["01.bank"] == "" and row["needs_human"] == "01.bank: The cell of this exercise cannot be read (its source is no text); no points were decided."

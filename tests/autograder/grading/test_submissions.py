@@ -397,3 +397,28 @@ def test_a_time_stamp_counts_only_when_it_is_one(tmp_path):
     stamp.unlink()
     stamp.symlink_to("/etc/hostname")
     assert only(tmp_path).timestamp is None
+
+
+@pytest.mark.parametrize("folder", ["Ada_12_assignsubmission_file_", "ada"])
+def test_a_students_own_time_stamp_is_not_trusted_and_that_is_said(tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / f"{NAME}.ipynb").write_bytes(b"{}")
+    (tmp_path / folder / "timestamp.txt").write_text("2026-03-01 10:00:00 UTC")
+    found = only(tmp_path)
+    assert found.timestamp is None and any(note.startswith("timestamp.txt: it came with the student's files") for note in found.notes)
+    assert not found.problem
+
+
+def test_a_hard_link_to_another_file_is_refused_with_the_remedy(tmp_path):
+    (tmp_path / "elsewhere.ipynb").write_bytes(b"{}")
+    (tmp_path / "in" / "eve" / NAME).mkdir(parents=True)
+    os.link(tmp_path / "elsewhere.ipynb", tmp_path / "in" / "eve" / NAME / f"{NAME}.ipynb")
+    assert re.search("is a hard link.*copy the folder with `cp -r`", only(tmp_path / "in").problem)
+
+
+def test_two_notebooks_of_one_student_are_named_with_the_remedy(tmp_path):
+    (tmp_path / "ada" / NAME).mkdir(parents=True)
+    for name in ("first.ipynb", "second.ipynb"):
+        (tmp_path / "ada" / NAME / name).write_bytes(b"{}")
+    problem = only(tmp_path).problem
+    assert "2 notebooks" in problem and "first.ipynb" in problem and "second.ipynb" in problem and "take the others out of the folder or zip" in problem

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.checks.discretion import discreet
 from autograder.checks.exchange import StudentError
 from autograder.checks.local_student import LocalStudent
+from autograder.checks.results import StageResult
 from autograder.checks.values import same
 from autograder.sandbox import Cell, Limits, Pool, choose_backend, open_student
 
@@ -218,3 +220,14 @@ def test_the_process_backend_must_be_asked_for_twice():
     assert backend.isolates is False
     with open_student([Cell("a", "def f(x): return math.sqrt(x)\nimport math")], backend=backend, warm=()) as student:
         assert student.f(math.pi) == math.sqrt(math.pi)
+
+
+@pytest.mark.parametrize("name", ["cell 1 ({:x})", "cell 1 (tells)", "cell 01 (tells)", "cell 7 (tells)"])
+def test_a_traceback_names_lines_of_the_notebook_and_no_place_that_a_student_made_up(name):
+    source = f"def tell(x):\n    exec(compile('\\n' * 5000 + 'raise ValueError', {name!r}.format(x), 'exec'), globals())"
+    with open_student([Cell("tells", source)]) as student:
+        with pytest.raises(StudentError) as told:
+            student.call("tell", 0xC0FFEE)
+    shown = discreet(StageResult("one", 1, 0, "error", "", told.value.text), StageResult("one", 1, 0, "passed")).detail
+    assert shown.split("\n") == ["cell 1 (tells), line 2", "ValueError"]
+    assert "c0ffee" not in told.value.text and "line 5001" not in told.value.text
