@@ -5,7 +5,8 @@ in proportion (`proportion`): slips, stages that count only after another, code 
 something is wrong, the known mistakes are compared with the student over all calls (`misconceptions`). In grading,
 hidden inputs stay hidden (`discretion`). `messages` decides what is said.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -29,6 +30,26 @@ def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torc
     grading, the result with the visible seed, taken before any hidden input was sent: then nothing of the student's
     is repeated that was not said there too (see `discretion`). fault: in grading, the name of the one that was drawn.
     """
+    with in_one_thread():
+        return _run(exercise, student, rng_for_stage, mistakes, shown, fault)
+
+
+@contextmanager
+def in_one_thread() -> Iterator[None]:
+    """A block in which torch keeps to one thread, as in grading.
+
+    The tensors of the checks are small. Two threads that share a busy core spend fifty times the work on waiting.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _run(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None, mistakes: list | None,
+         shown: ExerciseResult | None, fault: str) -> ExerciseResult:
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
     student.withheld, student.fault = in_exercise(exercise), fault
     runs = run_stages(exercise, student, rng_for_stage)

@@ -350,3 +350,17 @@ def test_a_test_that_counts_its_calls_does_not_get_through_for_most_seeds(judge)
         student = LocalStudent({"judge": counter()})
         return run_exercise(judge, student, lambda stage: rng_for(stage, str(seed))).stages[1].earned
     assert sum(map(earned, range(20))) <= 2 * 8
+
+
+def test_checks_run_in_one_thread_and_leave_the_number_of_threads_as_it_was(fresh_registries):
+    made, seen, before = exercise("99.threads", function="f", points=1), [], torch.get_num_threads()
+
+    @made.stage("threads", points=1)
+    def test_threads(student):
+        seen.append(torch.get_num_threads())
+        expect(student.f()).equals(3, cause="no")
+    torch.set_num_threads(2)
+    try:
+        assert run(made, lambda: 3, "f").earned == 1 and seen == [1] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
