@@ -22,7 +22,7 @@ LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WOR
 MAKERS = (f"autograder/authoring/{name}.py" for name in ("asked", "idle", "implementations", "operators", "wrappers"))
 FRAME = ("autograder/checks/*.py", *MAKERS, TESTS)
 COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")      # what solutions and checks import
-FOR_KERNELS = tuple(f"autograder/checks/{name}.py" for name in ("beside_kernels", "compiled", "interpreting", "kernels"))
+FOR_KERNELS = tuple(f"autograder/checks/{name}.py" for name in ("beside_kernels", "compiled", "interpreting", "kernel_source", "kernels", "launches", "marks", "replay"))
 
 
 def fingerprint(one: Assignment, exercise: Exercise) -> str:
