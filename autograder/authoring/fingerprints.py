@@ -6,7 +6,8 @@ from autograder.dependency_hash import hash_behind
 
 # Imports that decide nothing here: our reference, of which a sample is always tried, and what works out hashes.
 NOT_FOLLOWED = ("reference_impl", "autograder.authoring.fingerprints", "autograder.authoring.proven", "autograder.dependency_hash")
-FOR_KERNELS = tuple(f"autograder.checks.{name}" for name in ("beside_kernels", "compiled", "interpreting", "kernels"))
+FOR_KERNELS = tuple(f"autograder.checks.{name}" for name in (
+    "beside_kernels", "compiled", "interpreting", "kernel_source", "kernels", "launches", "marks", "replay"))
 
 
 def has_kernels(one: Assignment) -> bool:

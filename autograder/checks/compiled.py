@@ -21,6 +21,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from autograder.checks.failed import Failed
+from autograder.checks.kernel_source import refusals
 
 HOPPER = ("cuda", 90, 32)
 MAX_MESSAGE = 1500
@@ -42,9 +43,15 @@ def expect_compiled(student: Any, name: str, *args: object) -> None:
 
 def look(function: Callable) -> None:
     """Raises Failed where a kernel that `function` can reach has what no compiler takes."""
-    for name, kernel in _kernels_behind(function).items():
+    for name, kernel in kernels_behind(function).items():
         if said := next(_refusals(kernel), ""):
             raise Failed("unreadable", NO_COMPILER_TAKES.format(name, said))
+
+
+def refused(kernel: Any) -> Iterator[str]:
+    """What a kernel's source says that reaches beyond its launch; see `kernel_source`."""
+    tree = _parsed(kernel.fn)
+    return iter(()) if tree is None else refusals(tree, _scope(kernel.fn))
 
 
 def compiled(kernel: Any, positional: tuple, named: dict[str, object]) -> dict[str, object]:
@@ -108,7 +115,7 @@ def answer() -> None:
     print(json.dumps(said))
 
 
-def _kernels_behind(function: Callable) -> dict[str, Any]:
+def kernels_behind(function: Callable) -> dict[str, Any]:
     """Every kernel and helper that a function names, or one that it names does, by its name there."""
     found: dict[str, Any] = {}
     seen, wanted = set(), [("", function)]
@@ -119,7 +126,7 @@ def _kernels_behind(function: Callable) -> dict[str, Any]:
             continue
         seen.add(id(one))
         if plain is not one:
-            found[name] = one
+            found[name or plain.__name__] = one
         scope = _scope(plain)
         wanted += [(other, scope[other]) for other in _names(plain.__code__) if other in scope
                    and (_is_kernel(scope[other]) or getattr(scope[other], "__globals__", None) is plain.__globals__)]

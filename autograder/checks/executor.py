@@ -9,6 +9,7 @@ torch is used only if something else imported it, so that a sandbox without torc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from types import FunctionType
 
 from autograder.checks.describing import a_kind, listed, names_of, text_of
 from autograder.checks.failed import Failed
@@ -17,7 +18,7 @@ from autograder.checks.tracebacks import globals_behind, student_traceback
 from autograder.checks.withheld import Guard, Withheld
 
 OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
-              "kernel")
+              "kernel", "replay")
 
 
 class Executor:
@@ -183,8 +184,12 @@ class Executor:
 
     def _kernel(self, request: dict) -> dict:
         """A function that launches Triton kernels: run under the harness, or its kernels compiled only."""
-        from autograder.checks import kernels
+        from autograder.checks import kernels, launches
         function, before = self._function(None, request["name"]), self._before(request)
+        if request.get("record"):
+            look = [kernels.look] if request["compile"] else []
+            noted = self._run(request["label"], launches.record, (function, request["args"], request["kwargs"], *look), {}, None, function)
+            return {"value": self.plain(request["label"], noted), "args": []}
         if request["compile"]:
             made = self._run(request["label"], kernels.compile_for_hopper, (function, request["args"], request["kwargs"]), {},
                              None, function)
@@ -192,6 +197,15 @@ class Executor:
         buffers = [(item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages]
         value, counted = self._run(request["label"], kernels.interpret, (function, request["args"], request["kwargs"], buffers,
                                                                          request["seed"]), {}, None, function)
+        return {"value": self.plain(request["label"], value), "args": self._after(request, before), "counted": counted}
+
+    def _replay(self, request: dict) -> dict:
+        """The kernels of a recorded call, run where no student's code has been."""
+        from autograder.checks.replay import replay
+        before, scope = self._before(request), {}
+        buffers = [(item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages]
+        owner = FunctionType((lambda: None).__code__, scope)        # its globals are those of the kernels: their lines are shown
+        value, counted = self._run(request["label"], replay, (request, buffers, scope), {}, None, owner)
         return {"value": self.plain(request["label"], value), "args": self._after(request, before), "counted": counted}
 
     def _on_module(self, what: Callable, request: dict, *args: object) -> object:

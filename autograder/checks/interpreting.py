@@ -6,4 +6,4 @@ os.environ["TRITON_INTERPRET"] = "1"
 import triton.language  # noqa: E402,F401
 import triton.runtime.interpreter  # noqa: E402,F401
 
-import autograder.checks.kernels  # noqa: E402,F401
+import autograder.checks.replay  # noqa: E402,F401

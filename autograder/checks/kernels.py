@@ -7,7 +7,7 @@ on: so a known mistake answers in the grader's own process too.
 The interpreter forgives what a GPU does not, so the harness looks at what it passes over: loads, stores and atomics
 outside the tensors of the launch are refused in words before they happen (they would pass once and crash the next time),
 and programs run in an order drawn from a seed, so that a kernel which leans on its neighbour's result fails. It also
-counts. Like all counts beside a student's code these teach; guards (`buffers`) and sizes decide.
+counts. Beside a student's code these counts only teach; in grading `replay` counts, where there is no such code.
 """
 import os
 import random
@@ -22,13 +22,14 @@ import torch
 from torch import Tensor
 
 from autograder.checks.beside_kernels import Beside
-from autograder.checks.compiled import COMPILE, Launch, Pointer, compiled, compiled_elsewhere, look
+from autograder.checks.compiled import COMPILE, Launch, Pointer, compiled, compiled_elsewhere, kernels_behind, look, refused
 from autograder.checks.failed import Failed
 
 POINTERS = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64",
             torch.bool: "*i1", torch.int8: "*i8", torch.uint8: "*u8", torch.int16: "*i16", torch.int32: "*i32",
             torch.int64: "*i64"}
 VARIABLE = "TRITON_INTERPRET"
+BESIDE = "torch computes beside your kernels (`{}`). The numbers are computed in kernels."
 MAX_ELEMENTS = 1 << 22       # of all tensors of a launch: the interpreter takes a millisecond a load
 
 
@@ -42,9 +43,19 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
     _ready()
     if seed == COMPILE:
         return _compile_elsewhere(function, args, kwargs), {}
-    buffers = [(view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)]     # a number of an object may come again
+    for name, kernel in kernels_behind(function).items():
+        if said := next(refused(kernel), ""):
+            raise Failed("unreadable", f"`{name}` cannot be run: {said}")
     harness = Harness(buffers, seed)
-    with Switch(), harness, harness.beside:
+    value = run(harness, function, args, kwargs, harness.beside)
+    if harness.beside.computed:
+        raise Failed("unreadable", BESIDE.format(harness.beside.computed))
+    return value, harness.counted(args)
+
+
+def run(harness: "Harness", function: Callable, args: tuple, kwargs: dict, beside: Any) -> object:
+    """Call a function whose kernels run under a harness; what it returned. Raises Failed for what no GPU forgives."""
+    with Switch(), harness, beside:
         try:
             value = function(*args, **kwargs)
         except Exception as error:
@@ -56,11 +67,7 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
         raise Failed("unreadable", harness.complaint)
     if not harness.programs:
         raise Failed("unreadable", "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.")
-    if harness.beside.computed:
-        raise Failed("unreadable", f"torch computes beside your kernels (`{harness.beside.computed}`). The numbers are computed in kernels.")
-    counted = {"launches": harness.launches, "programs": harness.programs, "read": harness.read, "written": harness.written, "most": harness.most,
-               "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "copied": harness.beside.copied}
-    return value, counted | {f"read {place}": harness.read_of(view) for place, one in enumerate(args) for view, _ in buffers if one is view}
+    return value
 
 
 class Switch:
@@ -112,7 +119,9 @@ class Harness:
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
         self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self._own = 0
         self.complaint, self.beside = "", Beside()
-        self._guarded = {_begin_of(memory): view for view, memory in buffers}
+        # The number of an object may come again, and name another: only a view of its own memory is one.
+        self._buffers = [(view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)]
+        self._guarded = {_begin_of(memory): view for view, memory in self._buffers}
         self._reads = dict.fromkeys(self._guarded, 0)
         self._order, self._random = {}, random.Random(seed)
         self._names: list[tuple[str, np.ndarray]] = []
@@ -136,6 +145,12 @@ class Harness:
     @staticmethod
     def _wrapped(ours: Callable, original: Callable) -> Callable:
         return lambda owner, *args, **kwargs: ours(partial(original, owner), *args, **kwargs)
+
+    def counted(self, args: tuple) -> dict[str, int]:
+        """All counts, by name; "read 2" is what was read of the third argument."""
+        names = ("launches", "programs", "read", "written", "most", "loads", "stores", "operations")
+        reads = {f"read {place}": self.read_of(view) for place, one in enumerate(args) for view, _ in self._buffers if one is view}
+        return {name: getattr(self, name) for name in names} | {"copied": self.beside.copied} | reads
 
     def read_of(self, view: Tensor) -> int:
         """Bytes that were read through a guarded view."""

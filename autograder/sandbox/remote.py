@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from autograder.checks.arguments import Ours
 from autograder.checks.exchange import KINDS, Request, Returned, StudentError, handles_of, lowered, returned
+from autograder.checks.marks import marked_arguments
 from autograder.checks.student import Student
 from autograder.checks.tracebacks import only_own_places
 from autograder.checks.withheld import GRADERS
@@ -24,6 +26,7 @@ from autograder.sandbox.limits import MIB, Limits
 from autograder.sandbox.process import LATE, Died, Process
 from autograder.sandbox.tree import descendants
 
+MAX_CELL = 200_000       # characters of a cell in which kernels are looked for
 INTERPRETING = ("torch", "autograder.checks.interpreting")
 
 
@@ -41,12 +44,11 @@ class RemoteStudent(Student):
         self._cells, self._limits, self._start = list(cells), limits, start
         self._lines = {cell.filename(i): cell.source.count("\n") + 1 for i, cell in enumerate(self._cells)}
         self._process, self._loaded, self._bury = process, False, bury
-        self._interpreter: RemoteStudent | None = None     # the same student where kernels are interpreted
+        self._clean: dict[bool, RemoteStudent] = {}        # where no notebook ran: kernels are compiled, or interpreted
         self._callbacks = Callbacks(limits)
         self._memory: int | None = None        # the cap of the calls that come now
         self._before = Sizes(0, 0)             # of the sandbox's memory before the first cell
         self._kept: set[int] = set()           # numbers of the student's objects that are alive
-        self._start_interpreting: Callable[[], Process] | None = lambda: start(INTERPRETING)
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
         self._peak = 0
@@ -67,7 +69,7 @@ class RemoteStudent(Student):
         What torch takes is in it. A process that lives for less than a tenth of a second may be missed.
         """
         now = self._process.peak if self._process is not None else 0
-        return max(self._peak, now, self._interpreter.peak if self._interpreter is not None else 0)
+        return max(self._peak, now, *(one.peak for one in self._clean.values()))
 
     def new_stage(self) -> None:
         """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
@@ -75,14 +77,14 @@ class RemoteStudent(Student):
         self._kept.clear()
         self._callbacks.forget()
         self._revive()
-        if self._interpreter is not None:
-            self._interpreter.new_stage()
+        for one in self._clean.values():
+            one.new_stage()
 
     def close(self) -> None:
         """End the sandbox and everything in it."""
         self._end()
-        if self._interpreter is not None:
-            self._interpreter.close()
+        for one in self._clean.values():
+            one.close()
 
     def _end(self) -> None:
         if self._process is not None:
@@ -92,8 +94,23 @@ class RemoteStudent(Student):
 
     def perform(self, request: Request) -> Returned:
         """Carry the request out in the sandbox, on copies of the arguments."""
-        if request.do == "kernel" and not request.more["compile"] and self._start_interpreting is not None:
-            return self._interpreting().perform(request)
+        if request.do == "kernel":
+            return self._replayed(request)
+        return self._performed(request)
+
+    def _replayed(self, request: Request) -> Returned:
+        """A launcher's kernels: the notebook's process says what it starts, and a clean one, which never saw it, runs that.
+
+        The launcher is given marks in place of numbers, so that the arguments of its kernels cannot hold an answer.
+        """
+        asked = replace(request, args=marked_arguments(request.args), more=request.more | {"record": True})
+        noted = self._performed(asked).value
+        cells = [(cell.filename(i), cell.source) for i, cell in enumerate(self._cells) if len(cell.source) <= MAX_CELL]
+        more = {"compile": False, "seed": 0} | request.more | {"cells": cells, "recorded": noted}
+        again = Request("replay", request.label, request.name, args=request.args, more=more)
+        return self._in_clean(request.more["compile"]).perform(again)
+
+    def _performed(self, request: Request) -> Returned:
         try:
             return self._attempt(request)
         except Died:        # suspect; a fresh sandbox is asked once more
@@ -160,18 +177,19 @@ class RemoteStudent(Student):
             self._process.send(reply, deadline)
         raise self._process.die("time", f"it called back more than {self._limits.callbacks:,} times")
 
-    def _interpreting(self) -> "RemoteStudent":
-        """A second sandbox with the same cells, started when the first kernel is to run: it compiles nothing."""
-        if self._interpreter is None:
-            start = self._start_interpreting
-            self._interpreter = RemoteStudent(self._cells, self._limits, start, None, account=self._account, bury=self._bury)
-            self._interpreter._start_interpreting = None
-            self._interpreter._ends, self._interpreter.stage = self._ends, self.stage
-        return self._interpreter
+    def _in_clean(self, compiles: bool) -> "RemoteStudent":
+        """A sandbox without cells, started when the first kernel is to run there."""
+        if compiles not in self._clean:
+            start = self._start if compiles else lambda: self._start(INTERPRETING)
+            self._clean[compiles] = one = RemoteStudent([], self._limits, start, None, account=self._account, bury=self._bury)
+            one._ends, one.stage = self._ends, self.stage
+        return self._clean[compiles]
 
     def _apart(self, request: Request) -> dict:
         if self._memory is None:
-            return {"apart": True} if request.do == "kernel" else {}    # a kernel may end its process
+            # A kernel may end its process; one that is only compiled, where no notebook ran, does not, and Triton stays imported.
+            apart = request.do == "kernel" or request.do == "replay" and not request.more["compile"]
+            return {"apart": True} if apart else {}
         if request.keep is not None:
             raise ValueError(f"`{request.label}`: an object that is made under a cap is gone with the call; make it before")
         return {}
