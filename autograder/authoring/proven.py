@@ -24,7 +24,7 @@ from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.dependency_hash import code_of
 
 LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
-SEEDS = 40      # under which each mistake earns the same points
+SEEDS = 40      # under each of which a mistake loses its points, no more and no less
 COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")      # what solutions and checks import
 
 

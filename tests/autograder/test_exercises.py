@@ -1,10 +1,13 @@
 """What every exercise of every assignment owes: right answers pass, known mistakes are caught as meant, junk earns nothing.
 
 A right answer is asked with the visible seed and with two hidden ones, a mistake with one hidden one, both with five in
-`make sweeps`, and each verdict must be the same. Of an exercise that is as it was when `course author prove` tried all
+`make sweeps`, and each verdict must be the same. A mistake earns the same points under forty seeds, in `make sweeps` and
+`course author prove`; three of these are drawn each time. Of an exercise that is as it was when `course author prove` tried all
 cases, one mistake in eight and one of four of what is dear otherwise are tried here, and in `make sweeps` all.
 """
+import inspect
 import os
+import random
 import re
 import subprocess
 import sys
@@ -22,7 +25,7 @@ from autograder.authoring.implementations import from_file, namespace_of
 from autograder.authoring.matrix import as_table
 from autograder.authoring.mutants import solution_of
 from autograder.authoring.notebooks import build, stale
-from autograder.authoring.proven import proven, sampled
+from autograder.authoring.proven import EVERY, SEEDS, proven, sampled
 from autograder.authoring.wrappers import WRAPPERS, wrapped
 from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
@@ -35,6 +38,8 @@ MISTAKES = [(one, mistake) for one in CHECKED for mistake in mistakes_of(one.id)
 ALTERNATIVES = [(one, other) for one in CHECKED for other in alternatives_of(one.id)]
 SECRETS = [b""] + [f"secret {number}".encode() for number in range(5)]
 FEW, FEWER = SECRETS[:3], SECRETS[:2]
+MANY = [b"", *(f"secret {number}".encode() for number in range(SEEDS - 1))]
+DRAWN = random.sample(MANY, 3)
 PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
 
 
@@ -61,10 +66,14 @@ def named(pairs, share: int = 8) -> list:
     return [pytest.param(*pair, id=f"{pair[0].id} {pair[1].name}", marks=marks(pair[0], pair[1].name, share)) for pair in pairs]
 
 
+def seeded(exercise, secret: bytes):
+    """From a stage's name to its generator under a secret; None for b"", the visible seed."""
+    return (lambda stage: rng_for(exercise.id, stage, "ada", secret=secret)) if secret else None
+
+
 def results(exercise, namespace, secrets) -> list:
     """One result per secret; b"" is the visible seed."""
-    return [run_exercise(exercise, LocalStudent(namespace), (lambda stage, secret=secret: rng_for(
-        exercise.id, stage, "ada", secret=secret)) if secret else None) for secret in secrets]
+    return [run_exercise(exercise, LocalStudent(namespace), seeded(exercise, secret)) for secret in secrets]
 
 
 @cache
@@ -150,6 +159,24 @@ def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, m
         assert failed and failed[0].name == mistake.caught_by, result
         assert result.points - result.earned == pytest.approx(mistake.loses), result
         assert all(stage.status in ("slip", "wrong", "error") and stage.cause for stage in failed), result
+
+
+def draws(exercise) -> bool:
+    """Whether the seed changes anything: a stage without `rng` asks the same each time."""
+    return any("rng" in inspect.signature(stage.function).parameters for stage in exercise.stages)
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), named((one, mistake) for one, mistake in MISTAKES if draws(one)))
+@pytest.mark.parametrize("secrets", [pytest.param(DRAWN, id="three seeds"), pytest.param(
+    MANY, id="forty seeds", marks=() if os.environ.get(EVERY) else pytest.mark.long)])
+def test_a_mistake_earns_the_same_points_under_every_seed(exercise, mistake, secrets):
+    lost = {}
+    for secret in secrets:
+        answers = LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise))
+        result = run_exercise(exercise, answers, seeded(exercise, secret), mistakes=[])
+        lost[secret] = round(result.points - result.earned, 6)
+    other = {secret: points for secret, points in lost.items() if points != pytest.approx(mistake.loses)}
+    assert not other, f"registered: {mistake.loses:g}; otherwise with {other}"
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(

@@ -9,7 +9,6 @@ from autograder.authoring.catalogue import assignment, assignments
 from autograder.authoring.mutants import hash_of
 from autograder.authoring.proven import EVERY, LEDGER, entry_of, proven, sampled
 
-
 FILES = {
     "tests/autograder/test_exercises.py": "from autograder.checks import stages",
     "autograder/checks/stages.py": "from autograder.checks.kernels import run\nfrom . import slips",
