@@ -51,6 +51,11 @@ class Plan:
     cannot: dict[str, str] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
+    @property
+    def failed(self) -> list[str]:
+        """On whose work the checker itself failed."""
+        return [verdict.label for verdict in self.verdicts if verdict.fault]
+
     def lines(self) -> list[str]:
         """For a terminal."""
         found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
@@ -66,7 +71,8 @@ class Plan:
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
-                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign}
+                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign,
+                "failed": self.failed}
 
 
 def _said(points: float | None) -> str:

@@ -15,7 +15,7 @@ class Summary:
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
     record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
     the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
-    there; renewed: whether this run drew that.
+    there; renewed: whether this run drew that. failed: students on whose work the checker itself failed.
     """
 
     assignment: str
@@ -38,6 +38,7 @@ class Summary:
     anew: str = ""
     foreign: list[str] = field(default_factory=list)
     renewed: bool = False
+    failed: list[str] = field(default_factory=list)
 
     @property
     def not_graded(self) -> dict[str, str]:
@@ -64,7 +65,8 @@ class Summary:
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
                 f"report     {self.report}", *stale] + (
             [f"people     {self.people} submission{'s need' if self.people > 1 else ' needs'} a person; the report says why"] if self.people else []) + (
-            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else [])
+            [f"written    {self.written} written answer{'s wait' if self.written > 1 else ' waits'} for you, in formgrader"] if self.written else []) + (
+            [said_failed(self.failed)] if self.failed else [])
 
 
 def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
@@ -73,6 +75,13 @@ def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
     for entry, reason in sorted(left_out.items()):
         found.setdefault(reason, []).append(entry)
     return list(found.items())
+
+
+def said_failed(students: list[str]) -> str:
+    """On whose work the checker itself failed, as the last line of a run."""
+    count = "1 submission" if len(students) == 1 else f"{len(students)} submissions"
+    return (f"FAILED     the checker itself failed on {count}, which is not the student's fault: {', '.join(students)}. "
+            "The report says where; the same command tries again")
 
 
 def said_foreign(students: list[str]) -> str:

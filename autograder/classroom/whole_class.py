@@ -123,6 +123,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
+    failed = [verdict.label for verdict in verdicts.values() if verdict.fault]
     changed = changes(course_root, loaded, [line for student in sorted(before.keys() & judged) for line in difference(before[student], verdicts[student])])
     beside = _beside(submissions, verdicts)
     del verdicts        # the tables read them again: those of a class of thousands are in memory once
@@ -133,7 +134,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
                    .parents[1], grades, page, written, beside, changed, left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in still],
-                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed)
+                   {verdict.label: verdict.waits("") for verdict in still.values()}, anew, foreign, renewed, failed)
 
 
 def _to_judge(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], broken: dict[str, Verdict],

@@ -13,7 +13,9 @@ EPILOG = """\
 Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
 records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
 first. Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
-Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run."""
+Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run, or
+notebooks whose points are known, which are graded first, did not earn them here; 3 the checker itself failed on part of what was
+judged, which the last line names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +40,12 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when something would change and is not written."""
     sys.modules.setdefault("rfc3987_syntax", None)      # as in `course grade`
     from autograder.classroom.regrade import plan, write
+    from autograder.classroom.summary import said_failed
     from autograder.classroom.whole_class import places
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
+    from course.commands.grade import CHECKER_FAILED
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
@@ -62,4 +66,8 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(summary.lines()))
     elif made.verdicts:
         print("nothing is written: `course regrade --write` writes it")
+    if failed := summary.failed if summary else made.failed:
+        if not args.json and not summary:       # a summary ends with it
+            print(said_failed(failed))
+        return CHECKER_FAILED
     return 1 if made.cannot or (made.changes and not summary) else 0
