@@ -60,6 +60,11 @@ class Plan:
     foreign: list[str] = field(default_factory=list)
     old_hash: list[str] = field(default_factory=list)
 
+    @property
+    def failed(self) -> list[str]:
+        """On whose work the checker itself failed."""
+        return [verdict.label for verdict in self.verdicts if verdict.fault]
+
     def lines(self, details: bool = False) -> list[str]:
         """For a terminal, one line for each student whose sum or results change; details: and one for each exercise."""
         found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
@@ -77,7 +82,7 @@ class Plan:
         """Plain dictionaries and lists."""
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
                 "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign,
-                "old_hash": self.old_hash}
+                "old_hash": self.old_hash, "failed": self.failed}
 
 
 def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,

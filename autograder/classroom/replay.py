@@ -13,6 +13,7 @@ from autograder.classroom.unjudged import kept_copy, unjudged
 from autograder.errors import CourseError
 from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment
 from autograder.grading.differences import difference
+from autograder.grading.known_notebooks import examine, refuse
 from autograder.grading.names import shown
 from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission, record_path, sandboxes
 
@@ -63,6 +64,7 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     secret = course_secret(course_root)     # there is a record: one that is gone is said, not drawn
     loaded.load()
     with sandboxes(loaded, backend, budget) as pool:
+        refuse(loaded, examine(loaded, pool, budget))
         again = grade_submission(copy, loaded, secret, pool, budget=budget)
     other = [f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"] if _asks_otherwise(record, again) else []
     return Replay(record, again, record_path(course_root, loaded.name, record.student), [*other, *difference(record, again)],

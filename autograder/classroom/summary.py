@@ -16,7 +16,7 @@ class Summary:
     that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
     record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
     the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
-    there; renewed: whether this run drew that.
+    there; renewed: whether this run drew that. failed: students on whose work the checker itself failed.
     """
 
     assignment: str
@@ -41,6 +41,7 @@ class Summary:
     renewed: bool = False
     details: list[str] = field(default_factory=list)
     manual: int = 0
+    failed: list[str] = field(default_factory=list)
 
     @property
     def not_graded(self) -> dict[str, str]:
@@ -65,7 +66,8 @@ class Summary:
         return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
                 f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
                 f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
-                f"report     {self.report}", *stale, *self._left_to_people()]
+                f"report     {self.report}", *stale, *self._left_to_people(),
+                *([said_failed(self.failed)] if self.failed else [])]
 
     def _left_to_people(self) -> list[str]:
         """How many submissions need manual grading, the number that every page and nbgrader give; and what else needs a look."""
@@ -85,6 +87,13 @@ def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
     for entry, reason in sorted(left_out.items()):
         found.setdefault(reason, []).append(entry)
     return list(found.items())
+
+
+def said_failed(students: list[str]) -> str:
+    """On whose work the checker itself failed, as the last line of a run."""
+    count = "1 submission" if len(students) == 1 else f"{len(students)} submissions"
+    return (f"FAILED     the checker itself failed on {count}, which is not the student's fault: {', '.join(students)}. "
+            "The report says where; the same command tries again")
 
 
 def said_foreign(students: list[str]) -> str:

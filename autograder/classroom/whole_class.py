@@ -127,6 +127,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before, sums)
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
     foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
+    failed = [verdict.label for verdict in verdicts.values() if verdict.fault]
     changed = changes(course_root, loaded, [Changed(student, sums.get(student), difference(before[student], verdicts[student]))
                                             for student in before.keys() & judged])
     beside = _beside(submissions, verdicts)
@@ -140,7 +141,7 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
                    [said(one.student, one.before, tables.sums.get(one.student), one.lines) for one in changed], left_out(course_root, loaded), stale,
                    [verdict.label for student, verdict in broken.items() if student not in tables.lost],
                    {verdict.label: verdict.waits("") for verdict in tables.lost.values()}, anew, foreign, renewed,
-                   [line for one in changed for line in one.lines], tables.manual)
+                   [line for one in changed for line in one.lines], tables.manual, failed)
 
 
 def _to_judge(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], broken: dict[str, Verdict],

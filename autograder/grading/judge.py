@@ -14,6 +14,7 @@ from typing import BinaryIO
 from autograder.errors import CourseError, MachineError
 from autograder.grading import parcels
 from autograder.grading.assignment import load_assignment
+from autograder.grading.known_notebooks import examine, refuse
 from autograder.grading.verdict import grade_submission, sandboxes, undecided
 from autograder.sandbox import choose_backend
 from autograder.sandbox.lifetime import die_with
@@ -50,6 +51,10 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     assignment.load()
     with sandboxes(assignment, backend, wanted["budget"]) as pool:
         pool.prepare()
+        try:
+            refuse(assignment, examine(assignment, pool, wanted["budget"]))
+        except CourseError as error:
+            return say({"refused": str(error)})
         say({"ready": True})
         for request in requests:
             submission, seeds = parcels.unpacked(json.loads(request))

@@ -23,20 +23,25 @@ ALL_HELD, SOMETHING_ESCAPED, NO_ISOLATION = 0, 1, 2
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Which backend this machine gives, why not a stronger one, what came of each attempt, and what holds student code, in words."""
+    """Which backend this machine gives, why not a stronger one, what came of each attempt, and what holds student code, in words.
+
+    graded_wrong: what notebooks whose points are known earned otherwise, a line for each exercise.
+    """
 
     backend: str
     tier: str
     reason: str
     outcomes: list[Outcome]
     surroundings: dict[str, str] = field(default_factory=dict)
+    graded_wrong: list[str] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
-        """0 if all held, 1 if anything escaped or could not be tried, 2 if nothing here isolates."""
+        """0 if all is well, 1 if anything escaped, was not tried or was graded wrong, 2 if nothing here isolates."""
         if not self.outcomes:
             return NO_ISOLATION
-        return ALL_HELD if all(one.state == HELD for one in self.outcomes) else SOMETHING_ESCAPED
+        held = all(one.state == HELD for one in self.outcomes)
+        return ALL_HELD if held and not self.graded_wrong else SOMETHING_ESCAPED
 
     @property
     def verdict(self) -> str:
@@ -46,7 +51,11 @@ class Diagnosis:
             return ("Nothing on this machine can isolate student code. Grading others' work is refused here, unless you "
                     f"ask for it by name. {self.reason}")
         if self.exit_code == ALL_HELD:
-            return f"All {count[HELD]} attempts were held. You can grade other people's code on this machine."
+            return (f"All {count[HELD]} attempts were held, and two notebooks whose points are known earned them. "
+                    "You can grade other people's code on this machine.")
+        if count[HELD] == len(self.outcomes):
+            return (f"All {count[HELD]} attempts were held, but this machine does not grade right: notebooks whose points are "
+                    "known earned others, see above. Do not grade other people's code on this machine.")
         return (f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could not be tried. "
                 "Do not grade other people's code on this machine.")
 
@@ -68,6 +77,18 @@ def find_backend(name: str | None = None, cold: bool = False) -> tuple[Backend |
         return choose_backend(name, True, cold), ""
     except CourseError as error:
         return None, str(error)
+
+
+def graded_wrong(backend: Backend) -> list[str]:
+    """What the known notebooks of the first assignment earn otherwise than they deserve; nothing if all is right."""
+    from autograder.grading.assignment import load_assignment
+    from autograder.grading.known_notebooks import examine as examine_grading
+    from autograder.grading.verdict import sandboxes
+
+    assignment = load_assignment("01")
+    with sandboxes(assignment, backend) as pool:
+        pool.prepare()
+        return examine_grading(assignment, pool)
 
 
 def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:

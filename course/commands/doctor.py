@@ -10,7 +10,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`--json`, `--backend NAME`, `--cold`, `--time`."""
     parser.description = (
         "Start the sandbox that grading would use, say which filter of system calls, which user and which limits hold student code "
-        "in it, try to break out of it in every way that is known here, and print what came of each. Exit codes: 0 everything held; 1 something escaped; 2 nothing here can isolate.")
+        "in it, try to break out of it in every way that is known here, and print what came of each. Then grade two notebooks of "
+        "assignment 01 whose points are known. Exit codes: 0 everything held and was graded right; 1 something escaped or was "
+        "graded wrong; 2 nothing here can isolate.")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--backend", choices=("bubblewrap", "container", "process"),
                         help="examine this one. `process` isolates nothing and shows what the attempts do then; "
@@ -22,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and report; returns the exit code described in `--help`."""
-    from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
+    from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend, graded_wrong
     from autograder.sandbox.surroundings import surroundings
     backend, reason = find_backend(args.backend, args.cold)
     outcomes, held_by = [], surroundings(backend)
@@ -33,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
         outcomes.append(outcome)
         if not args.json:
             print(f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}", flush=True)
-    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes, held_by)
+    wrong = graded_wrong(backend) if backend is not None else []
+    if backend is not None and not args.json:
+        print("\n".join(f"{'WRONG':9}  {line}" for line in wrong) or f"{'right':9}  known notebooks of 01: perfect and wrong", flush=True)
+    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes, held_by, wrong)
     times = cold_start(backend) if args.time and backend is not None else {}
     if args.json:
         print(json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1))

@@ -43,7 +43,10 @@ gradebook is written here only. The book's page "Grading on many machines" says 
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what waits are written answers that
 nobody has read yet, of which a line says how many; 1 somebody needs a person for another reason, or an entry was not graded, or
 the gradebook was lost and was made anew; a folder in which only other assignments lie is named, and is no reason; 2 could not
-run; 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes on from there."""
+run, or notebooks whose points are known, which each run grades first, did not earn them here; 3 the checker itself failed on
+part of the class, which the last line names; 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command
+goes on from there."""
+CHECKER_FAILED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,12 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 when everything was graded, 1 when some submission needs a person or an entry was not graded."""
+    """Exit code 0 when everything was graded, 1 when some submission needs a person or an entry was not graded, 3 when the checker failed."""
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule
     from autograder.classroom.handed_over import refuse_inside
     from autograder.classroom.several import wanted
+    from autograder.classroom.summary import said_failed
     from autograder.classroom.whole_class import INDEX, grade_class, places
     from autograder.errors import CourseError
     from autograder.grading.entries import nothing_at
@@ -131,6 +135,10 @@ def run(args: argparse.Namespace) -> int:
         _say(summaries[0], args.details)
     else:
         print(f"all        {report / INDEX}")
+    if failed := sorted({student for one in summaries for student in one.failed}):
+        if len(summaries) > 1 and not args.json:
+            print(said_failed(failed))
+        return CHECKER_FAILED
     return 1 if any(one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
 
 

@@ -15,7 +15,9 @@ Only verdicts by older checks, and those whose record cannot be read, are judged
 records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
 first: one for each student whose results change, with the sums of grades.csv before and after; --details has each exercise.
 Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
-Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run."""
+Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run, or
+notebooks whose points are known, which are graded first, did not earn them here; 3 the checker itself failed on part of what was
+judged, which the last line names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,10 +43,12 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when something would change and is not written."""
     sys.modules.setdefault("rfc3987_syntax", None)      # as in `course grade`
     from autograder.classroom.regrade import plan, write
+    from autograder.classroom.summary import said_failed
     from autograder.classroom.whole_class import places
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
+    from course.commands.grade import CHECKER_FAILED
 
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
@@ -65,4 +69,8 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(summary.lines()))
     elif made.verdicts:
         print("nothing is written: `course regrade --write` writes it")
+    if failed := summary.failed if summary else made.failed:
+        if not args.json and not summary:       # a summary ends with it
+            print(said_failed(failed))
+        return CHECKER_FAILED
     return 1 if made.cannot or (made.changes and not summary) else 0

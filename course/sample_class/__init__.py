@@ -10,6 +10,7 @@ from pathlib import Path
 from course.sample_class.handed_in import Sample
 
 ASSIGNMENT = "01"
+EXPECTED = "expected.json"      # beside `submitted`: what each submission deserves, and which of them wait for a person
 
 
 def samples(number: str = ASSIGNMENT) -> list[Sample]:
@@ -43,6 +44,6 @@ def make_sample_class(folder: Path, harmless_only: bool = False, traps: dict[str
     expected = {sample.student: {"shows": sample.shows, "points": sample.expected(assignment),
                                  "needs_human": sample.human or bool(sample.undecided)} for sample in chosen}
     text = json.dumps(expected, indent=1, sort_keys=True) + "\n"
-    if not (folder / "expected.json").exists() or (folder / "expected.json").read_text(encoding="utf-8") != text:
-        (folder / "expected.json").write_text(text, encoding="utf-8")
+    if not (folder / EXPECTED).exists() or (folder / EXPECTED).read_text(encoding="utf-8") != text:
+        (folder / EXPECTED).write_text(text, encoding="utf-8")
     return submitted

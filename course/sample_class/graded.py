@@ -13,7 +13,8 @@ from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment, secret_is_lost
 from autograder.grading.verdict import Verdict
 from autograder.sandbox import choose_backend
-from course.sample_class import make_sample_class
+from course.sample_class import EXPECTED, make_sample_class
+from course.sample_class.deserved import refuse_if_undeserved
 
 SAMPLE = ROOT / "_build" / "sample_class"
 SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sample class and nothing else
@@ -21,7 +22,7 @@ SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sam
 
 def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_unsafe: bool = False,
                        report: Path = REPORT, progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
-    """Make the sample class and grade it.
+    """Make the sample class and grade it. Raises CourseError unless each submission gets what it deserves.
 
     allow_unsafe: where nothing can isolate, grade it as a plain process, without the submissions that would do harm.
     """
@@ -35,7 +36,9 @@ def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_uns
     forget_older_sample(course_root, load_assignment("01"))
     course_root.mkdir(parents=True, exist_ok=True)
     (course_root / SAMPLE_MARK).touch()
-    return grade_class(submitted, "01", course_root, report, jobs, backend=backend, progress=progress)
+    summary = grade_class(submitted, "01", course_root, report, jobs, backend=backend, progress=progress)
+    refuse_if_undeserved(submitted.parent / EXPECTED, course_root, summary)
+    return summary
 
 
 def forget_older_sample(course_root: Path, assignment: Assignment) -> None:

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,11 @@ def test_exit_codes_say_held_escaped_or_no_isolation():
     assert outcomes(HELD, ESCAPED).exit_code == 1 and "1 of 2 attempts escaped" in outcomes(HELD, ESCAPED).verdict
     assert outcomes(HELD, UNTRIED).exit_code == 1
     assert Diagnosis("none", "none", "Install bubblewrap.", []).exit_code == 2
+
+
+def test_a_machine_that_holds_everything_and_grades_wrong_is_not_recommended():
+    found = replace(outcomes(HELD, HELD), graded_wrong=["the perfect notebook, 01.ppmi: 0 points"])
+    assert found.exit_code == 1 and "does not grade right" in found.verdict and "You can grade" not in found.verdict
 
 
 @pytest.mark.sandbox

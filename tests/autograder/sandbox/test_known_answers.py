@@ -15,9 +15,10 @@ from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.checks.withholding import in_chapter
 from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.known_notebooks import differences, known_notebooks
 from autograder.grading.reading import read_work
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission
+from autograder.grading.verdict import sandboxes
 from autograder.sandbox import Cell, Limits, RemoteStudent, open_student
 from course.sample_class.handed_in import Notebook
 from course.sample_class.sources import has_source, reference_sources, with_function
@@ -30,12 +31,16 @@ REWRITE = "def rewrite(source):\n    import linecache\n    linecache.cache['rewr
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_the_reference_gets_all_points_as_a_submission(number, tmp_path, monkeypatch):
-    monkeypatch.setattr("autograder.grading.verdict.BUDGET_SECONDS", 900.0)      # wall clock, and other tests run beside this one
-    (tmp_path / "notebook.ipynb").write_bytes(Notebook(load_assignment(number)).solve().data())
-    verdict = grade_submission(Submission("ada", tmp_path / "notebook.ipynb"), load_assignment(number), b"secret")
-    lost = {result["exercise"]: result["stages"] for result in verdict.results if result["earned"] < result["points"]}
-    assert lost == {} and verdict.human == [] and verdict.cell_errors == [] and verdict.results
+def test_the_notebooks_that_are_graded_before_a_class_earn_what_they_deserve(number):
+    """The reference gets all points as a submission, and a notebook with a mistake in each exercise what the registry says."""
+    assignment, wrong = load_assignment(number), []
+    perfect, mistaken = known_notebooks(assignment)
+    with sandboxes(assignment, budget=900.0) as pool:       # wall clock, and other tests run beside this one
+        for known in (perfect, mistaken):
+            verdict = known.grade(assignment, pool, 900.0)
+            wrong += [*differences(known, verdict), *verdict.cell_errors]
+    assert wrong == []
+    assert sum(perfect.deserved.values()) > sum(mistaken.deserved.values()) > 0
 
 
 @dataclass
