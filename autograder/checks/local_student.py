@@ -3,6 +3,7 @@
 What passes is the same as through the sandbox's pipe: the same executor carries a request out, on copies of the
 arguments, and what comes back is looked at by the same rules.
 """
+import math
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -58,8 +59,8 @@ class LocalStudent(Student):
             raise StudentError(reply["kind"], reply["text"])
         peak = reply.get("counted", {}).get("peak", 0)
         if self._memory is not None and peak > self._memory:
-            raise StudentError("memory", f"`{request.label}` holds {peak / MIB:.1f} MiB of tensors at once; "
-                                         f"{self._memory / MIB:.1f} MiB are there for this call.")
+            raise StudentError("memory", f"`{request.label}` holds {math.ceil(10 * peak / MIB) / 10:g} MiB of tensors at once; "
+                                         f"{round(self._memory / MIB, 1):g} MiB are there for this call.")
         return returned(request, low["args"], reply)
 
     @contextmanager

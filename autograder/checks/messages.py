@@ -27,11 +27,11 @@ def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
 
 
 def limited(result: StageResult) -> StageResult:
-    """The result with at most MOST characters of text; of a traceback the last lines are kept."""
+    """The result with at most MOST characters of text."""
     known = shortened(result.misconception, KNOWN)
     cause = shortened(result.cause, MOST - len(known) - min(len(result.detail), DETAIL))
-    room, shorten = MOST - len(known) - len(cause), _end_of if result.status == "error" else shortened
-    return replace(result, misconception=known, cause=cause, detail=shorten(result.detail, room))
+    detail = _ends_of(result.detail, MOST - len(known) - len(cause))
+    return replace(result, misconception=known, cause=cause, detail=detail)
 
 
 def sentences(stage: StageResult | Mapping) -> list[str]:
@@ -67,12 +67,15 @@ def _record(stage: StageResult | Mapping) -> Mapping:
     return vars(stage) if isinstance(stage, StageResult) else stage
 
 
-def _end_of(text: str, most: int) -> str:
-    """The last lines of a traceback that fit, the message of the exception first of all."""
-    *lines, last = text.split("\n")
-    kept = shortened(last, most)
-    for line in reversed(lines):
-        if len(line) + 1 + len(kept) > most:
-            break
-        kept = f"{line}\n{kept}"
-    return kept
+def _ends_of(text: str, most: int) -> str:
+    """The first line, and as many of the last as fit: there stand the exception, or what came and what was expected."""
+    if len(text) <= most:
+        return text
+    first, *rest = text.split("\n")
+    if not rest:
+        return shortened(text, most)
+    kept, room = [shortened(rest.pop(), most // 2)], most - min(len(first), most // 3) - 25
+    while rest and sum(map(len, kept)) + len(kept) + len(rest[-1]) < room:
+        kept.insert(0, rest.pop())
+    gap = [f"... {len(rest):,} more line{'s' * (len(rest) > 1)}"] if rest else []
+    return "\n".join([shortened(first, most // 3), *gap, *kept])

@@ -208,7 +208,7 @@ class RemoteStudent(Student):
         with capped(self._process, self._memory, ballast, self._before, before):
             answer = self._converse(request, again=True)
         if answer.get("kind") == "memory":
-            answer["text"] = f"{answer.get('text')} {self._memory / MIB:.1f} MiB are there for this call."
+            answer["text"] = f"{answer.get('text')} {round(self._memory / MIB, 1):g} MiB are there for this call."
         return answer
 
     @contextmanager

@@ -18,7 +18,8 @@ def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, biases=0)
 
 
-@mistake(COST, "no-norms", caught_by="parameters", loses=2, misconception="You leave out the two norms.")
+@mistake(COST, "no-norms", caught_by="parameters", loses=2, 
+         misconception="4 C parameters are missing: either the two norms, or the biases of the four matrices of attention.")
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=0)
 

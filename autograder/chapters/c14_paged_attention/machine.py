@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 from autograder.checks import slips
 from autograder.checks.protocol import CheckFailed, StudentError, inside
+from autograder.checks.values import shortened
 
 TRIES = 150          # runs that are played to find a shorter one
+CELL = 60        # characters of one cell of the table of a run
 Command = tuple
 Run = tuple[int, int, list[Command]]
 
@@ -204,8 +206,9 @@ def picture(run: Run, broken: Broken, name: str, tried: int) -> str:
     """A run as a table of text: a line for each command, the last of which goes wrong; then who holds each block."""
     num_blocks, size, _ = run
     head = ("command", "returned", "tables", "free")
-    widths = [max(len(row[column]) for row in [head, *broken.rows]) for column in range(4)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [head, *broken.rows]]
+    rows = [head, *([shortened(cell, CELL) for cell in row] for row in broken.rows)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     lines[-1] = f"{lines[-1]}   <- here"
     count = len(broken.rows)
     return (f"The shortest run that goes wrong, of {tried} that were tried: {count} command{'s' * (count != 1)} to {name}({num_blocks}, {size}).{' None of them can be left out.' if tried < TRIES else ''}\n"

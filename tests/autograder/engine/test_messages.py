@@ -109,6 +109,16 @@ def test_a_long_exception_keeps_its_kind_and_the_line(doubled):
     assert len(stage.cause) + len(stage.detail) <= MOST and "ValueError: no no" in stage.detail
 
 
+def test_a_long_detail_keeps_its_first_line_and_its_last_ones(fresh_registries):
+    made = exercise("99.lines", function="f", points=1)
+
+    @made.stage("one", points=1)
+    def test_one(student):
+        raise CheckFailed("Cause.", "\n".join(["the run", *(f"line {i}" for i in range(9_000)), "came 1", "expected 2"]))
+    detail = run(made, lambda x: x).stages[0].detail
+    assert detail.startswith("the run\n... 8,") and detail.endswith("came 1\nexpected 2") and len(detail) < MOST
+
+
 def test_a_cap_of_a_mebibyte_and_a_half_is_told_as_such(fresh_registries):
     made = exercise("99.small", function="f", points=1)
 
@@ -116,4 +126,5 @@ def test_a_cap_of_a_mebibyte_and_a_half_is_told_as_such(fresh_registries):
     def test_little_memory(student):
         with student.capped(3 * 2**19):
             student.f(torch.ones(3 * 2**17))
-    assert "1.5 MiB are there" in run(made, lambda x: (x + 1) * (x + 2)).stages[0].detail
+    said = run(made, lambda x: (x + 1) * (x + 2)).stages[0].detail
+    assert "1.5 MiB are there" in said and "holds 1.5 MiB" not in said
