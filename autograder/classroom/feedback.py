@@ -1,8 +1,9 @@
 """One page of feedback for one student and assignment: what was earned, what to look at first, how to go on.
 
 No script, no hidden input, no seed: of a failed behaviour the page says the likely cause and the misconception; only
-an exception shows more, the student's own lines. Written answers and comments are Markdown, with formulas and with the pictures
-that grading took (markdown.py); whatever else the student wrote is text on the page. Lengths are capped.
+an exception shows more, the student's own lines. Written answers and comments are Markdown, with
+formulas and with the pictures that grading took (markdown.py); whatever else the student wrote is
+text on the page. Lengths are capped.
 """
 from pathlib import Path
 
@@ -44,12 +45,13 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     stopped = bool(broken and first and first["status"] == "not_attempted")       # its cell ended before the function was there
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
             "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
-            "own": own[:SHOWN_CODE] if one.kind == "manual" else own, "found": verdict.found.get(short, ""),
+            "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
+            "found": verdict.found.get(short, ""),
             "untouched": short in verdict.untouched, "asked": verdict.readable and bool(verdict.waits(id)),
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",
             "waits": verdict.waits(id) if verdict.readable and earned is None else "",
             "again": looks_again(id, graded),
-            "comment": "\n\n".join(filter(None, (graded.comments.get(short, ""), graded.comments.get(f"{short}-check"))))}
+            "comment": "\n\n".join(filter(None, map(graded.comments.get, [short, short + "-check"])))}
 
 
 def feedback_path(course_root: Path, assignment: str, student: str) -> Path:

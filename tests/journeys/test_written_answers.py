@@ -1,4 +1,5 @@
-"""Written answers with pictures, as an instructor sees them in formgrader and a student on a page."""
+"""Written answers with pictures, as formgrader and the feedback page show them."""
+
 import base64
 import io
 import json
@@ -33,24 +34,33 @@ def picture(*size):
 
 def pasted(notebook):
     answer = notebook.cell("bank")
-    answer.source = (f"# My answer\n\n{ANSWER} $\\frac{{q \\cdot k}}{{\\sqrt{{D}}}}$\n\n"
-                     f"![image.png](attachment:image.png)\n\n"
-                     f"![inline](data:image/png;base64,{picture(1_500, 40)})")
+    answer.source = (
+        f"# My answer\n\n{ANSWER} $\\frac{{q \\cdot k}}{{\\sqrt{{D}}}}$\n\n"
+        f"![image.png](attachment:image.png)\n\n"
+        f"![inline](data:image/png;base64,{picture(1_500, 40)})"
+    )
     answer.attachments = {"image.png": {"image/png": picture(640, 400)}}
 
 
 def hostile(notebook):
     answer, bomb = notebook.cell("bank"), io.BytesIO()
     Image.new("1", (8_000, 6_300)).save(bomb, "PNG")
-    svg = "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script></svg>"
+    svg = (
+        "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script></svg>"
+    )
     answer.attachments = {
-        "a.svg": {"image/svg+xml": as_base64(svg.encode())}, "plain.svg": {"image/svg+xml": svg},
+        "a.svg": {"image/svg+xml": as_base64(svg.encode())},
+        "plain.svg": {"image/svg+xml": svg},
         "page.png": {"image/png": as_base64(f"<html>{SCRIPT}</html>".encode())},
         "bomb.png": {"image/png": as_base64(bomb.getvalue())},
-        "javascript:alert(1)": {"image/png": picture(50, 50)}}
+        "javascript:alert(1)": {"image/png": picture(50, 50)},
+    }
     shown = [f"![{name[:5]}](attachment:{name})" for name in [*answer.attachments, "gone.png"]]
-    elsewhere = ["![file](../../../etc/passwd)", "![web](http://127.0.0.1:9/x.png)",
-                 f"<img src='data:image/svg+xml;base64,{as_base64(svg.encode())}' onerror='alert(1)'>"]
+    elsewhere = [
+        "![file](../../../etc/passwd)",
+        "![web](http://127.0.0.1:9/x.png)",
+        f"<img src='data:image/svg+xml;base64,{as_base64(svg.encode())}' onerror='alert(1)'>",
+    ]
     answer.source = "\n\n".join([ANSWER, *shown, *elsewhere, SCRIPT])
 
 
@@ -58,7 +68,8 @@ def relocated(notebook):
     stub = Notebook(notebook.assignment).cell("bank").source
     notebook.write("bank", stub).add(f"{ANSWER}\n\n![x](attachment:x.png)", "bank", "markdown")
     notebook.nb.cells[notebook.position("bank") - 1].attachments = {
-        "x.png": {"image/png": picture(300, 200)}}
+        "x.png": {"image/png": picture(300, 200)}
+    }
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +83,9 @@ def root(tmp_path_factory):
         path.parent.mkdir(parents=True)
         path.write_bytes(json.dumps(notebook.nb).encode())
     where = ("--course-root", folder / "course", "--report", folder / "report")
-    course("grade", folder / "in", *where, ends=1)      # one waits for a person: its answer is elsewhere
+    course(
+        "grade", folder / "in", *where, ends=1
+    )  # one waits for a person: its answer is elsewhere
     with open_gradebook(course_config(folder / "course")) as gradebook:
         gradebook.find_comment("bank", NAME, NAME, "pasted").manual_comment = COMMENT
         gradebook.db.commit()
@@ -106,12 +119,14 @@ class Look:
     def pictures(self, place):
         """The width that each picture has on the page, and the first letters of its address."""
         return place.locator("img").evaluate_all(
-            "all => all.map(one => [one.complete && one.width, one.src.slice(0, 22)])")
+            "all => all.map(one => [one.complete && one.width, one.src.slice(0, 22)])"
+        )
 
 
 @pytest.fixture
 def look(root, browser, request):
-    """Opens what a view shows of a student's answer at a width; gives the page and the answer's part of it."""
+    """Opens a student's answer in a view at a width; gives the page and the answer's part."""
+
     def look(view, student, width):
         url = feedback_path(root, NAME, student).as_uri()
         if view == "formgrader":
@@ -129,14 +144,17 @@ def look(root, browser, request):
         assert violations(found.page) == []
         assert found.page.evaluate("document.documentElement.scrollWidth") <= width
         return found, found.page.locator("section#bank")
+
     looks = []
     yield look
     for one in looks:
         one.page.close()
 
 
-SIGHTS = pytest.mark.parametrize(("view", "width"), [
-    ("formgrader", 1440), ("formgrader", 390), ("feedback", 1440), ("feedback", 390)])
+SIGHTS = pytest.mark.parametrize(
+    ("view", "width"),
+    [("formgrader", 1440), ("formgrader", 390), ("feedback", 1440), ("feedback", 390)],
+)
 
 
 @SIGHTS
@@ -153,9 +171,13 @@ def test_a_hostile_picture_is_a_sentence_that_says_why(look, view, width):
     found, answer = look(view, "hostile", width)
     assert found.pictures(answer) == [[50, "data:image/png;base64,"]]
     text = answer.inner_text()
-    for reason, times in (("SVG drawings are not shown", 3), ("is not a PNG, JPEG, GIF or WebP", 1),
-                          ("it has 50,400,000 pixels", 1), ("does not hold the picture", 2),
-                          ("pictures on the web are not loaded", 1)):
+    for reason, times in (
+        ("SVG drawings are not shown", 3),
+        ("is not a PNG, JPEG, GIF or WebP", 1),
+        ("it has 50,400,000 pixels", 1),
+        ("does not hold the picture", 2),
+        ("pictures on the web are not loaded", 1),
+    ):
         assert text.count(reason) == times, reason
     assert "document.title = 'owned'" in text
     assert answer.locator("script, iframe, svg, style, [onerror], [onload]").count() == 0
@@ -164,15 +186,22 @@ def test_a_hostile_picture_is_a_sentence_that_says_why(look, view, width):
 @SIGHTS
 def test_an_answer_in_another_cell_is_shown_where_it_is_graded(look, view, width):
     found, answer = look(view, "relocated", width)
-    assert "Found in another cell: cell" in answer.inner_text() and ANSWER[:60] in answer.inner_text()
+    assert (
+        "Found in another cell: cell" in answer.inner_text() and ANSWER[:60] in answer.inner_text()
+    )
     assert "Write your answer here" not in answer.inner_text()
     [(wide, url)] = found.pictures(answer)
-    assert 200 < wide <= min(300, answer.bounding_box()["width"]) and url == "data:image/png;base64,"
+    assert (
+        200 < wide <= min(300, answer.bounding_box()["width"]) and url == "data:image/png;base64,"
+    )
 
 
 def test_a_comment_is_shown_as_markdown_with_its_formula(look):
     _, answer = look("feedback", "pasted", 390)
     comment = answer.locator(".comment")
-    assert comment.locator("strong").inner_text() == "who" and comment.locator("math msubsup").count() == 1
+    assert (
+        comment.locator("strong").inner_text() == "who"
+        and comment.locator("math msubsup").count() == 1
+    )
     assert comment.locator("img, script").count() == 0
     assert "pictures on the web are not loaded" in comment.inner_text()
