@@ -51,7 +51,9 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.Autograde.autograde_preprocessors = [
         f"{here}.ShowPoints", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
-    config.HTMLExporter.filters = {"markdown2html": f"{here}.inert_markdown", "clean_html": "autograder.classroom.markdown.inert_html"}
+    config.HTMLExporter.filters = {
+        "markdown2html": f"{here}.inert_markdown",
+        "clean_html": "autograder.classroom.markdown.inert_html"}
     config.HTMLExporter.sanitize_html = True
     # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours first.
     paths = [path for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep) if path and path != str(TEMPLATES)]
@@ -230,5 +232,5 @@ class FeedbackExporter(HTMLExporter):
 
 @pass_context
 def inert_markdown(context: Context, source: str) -> str:
-    """The text of the cell that a template shows as HTML that can run nothing, with the cell's pictures."""
+    """The text of a cell as HTML that can run and load nothing, with the cell's pictures."""
     return str(as_html(source, dict(context.get("cell", {}).get("attachments", {}))))

@@ -25,7 +25,8 @@ def templates() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
-                            "code": highlighted, "sentence": lambda text: Markup(with_code(text)), "markdown": markdown,
+                            "code": highlighted, "markdown": markdown,
+                            "sentence": lambda text: Markup(with_code(text)),
                             "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
@@ -39,7 +40,7 @@ def render(name: str, **values: object) -> str:
 
 
 def markdown(source: str, pictures: dict[str, dict[str, str]] | None = None) -> Markup:
-    """Markdown as HTML that can run and load nothing, see markdown.py; its headings are below the page's."""
+    """Markdown as HTML that can run and load nothing, see markdown.py."""
     from autograder.classroom.markdown import as_html  # takes as long as a page
 
     return as_html(source, pictures, headings=False)

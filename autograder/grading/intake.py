@@ -1,8 +1,9 @@
-"""Read an untrusted notebook file and take from it only a list of (type, grade id, source, pictures, what it says was borrowed).
+"""Read an untrusted notebook file and take from it only a list of `SubmittedCell`.
 
-Everything else that a notebook can hold (metadata, tags, kernels) is never looked at, so it cannot matter. Of the outputs one line
-is read, for the instructor's report; large ones are cut out before anything is measured. nbformat is not used here: it validates
-and upgrades whole documents, and each of those steps is code that a hostile document reaches.
+Everything else that a notebook can hold (metadata, tags, kernels) is never looked at, so it cannot
+matter. Of the outputs one line is read, for the instructor's report; large ones are cut out before
+anything is measured. nbformat is not used here: it validates and upgrades whole documents, and each
+of those steps is code that a hostile document reaches.
 
 Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
 `IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
@@ -21,7 +22,7 @@ from autograder.checks import borrowed
 from autograder.grading.outputs import without_outputs
 from autograder.grading.pictures import gathered
 
-RAISE_LIMIT = "WORD2SERVE_MAX_NOTEBOOK_MIB"     # the instructor's: an environment variable, so that nbgrader's commands heed it, too
+RAISE_LIMIT = "WORD2SERVE_MAX_NOTEBOOK_MIB"     # in the environment; nbgrader has it, too
 MAX_FILE_BYTES = 200 * 2**20        # of a notebook with its outputs
 MAX_DEPTH = 100                     # nesting of the JSON document
 MAX_VALUES = 400_000                # commas, brackets and braces outside strings: bounds what the parser allocates
@@ -32,7 +33,9 @@ MAX_TOTAL_CHARACTERS = 400_000      # all sources together
 MAX_OUTPUTS, MAX_OUTPUT_LINES, MAX_OUTPUT_CHARACTERS = 10, 200, 4_000      # of a cell: where the line is looked for
 
 CLEAR = "Clear the outputs (in Jupyter: Edit, Clear Outputs of All Cells), save, and hand in again"
-SHRINK = f"Remove large pictures, save, and hand in again. An instructor can raise the limit: set {RAISE_LIMIT}"
+SHRINK = ("Remove large pictures, save, and hand in again. An instructor can raise the limit with "
+          f"the environment variable {RAISE_LIMIT}")
+TOO_LARGE = "without its large outputs the notebook has {:,} bytes; at most {:,} are read. {}"
 
 # Windows has neither links of this kind nor pipes among files, and opens text unless told otherwise.
 _OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -46,7 +49,7 @@ class IntakeError(Exception):
 
 
 def _max_notebook_bytes() -> int:
-    """The size that a notebook may have without its outputs: 20 MiB, or what the environment says, at most MAX_FILE_BYTES."""
+    """The size that a notebook may have without its outputs: 20 MiB, or what RAISE_LIMIT says."""
     said = os.environ.get(RAISE_LIMIT, "")
     return min(int(said) * 2**20, MAX_FILE_BYTES) if said.isdecimal() else 20 * 2**20
 
@@ -63,7 +66,7 @@ class SubmittedCell:
     source: str
     borrowed: tuple[str, ...] = ()      # the chapters in its check's line; see `checks.borrowed`
     unread: str = ""
-    pictures: dict[str, str] = field(default_factory=dict, hash=False)      # that its source names; see `pictures.gathered`
+    pictures: dict[str, str] = field(default_factory=dict, hash=False)      # `pictures.gathered`
 
 
 def fingerprint(data: bytes) -> str:
@@ -86,7 +89,8 @@ def read_regular_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
             raise IntakeError(f"{path.name} is not an ordinary file")
         if found.st_size > limit:
             remedy = f". {CLEAR}" if limit == MAX_FILE_BYTES else ""
-            raise IntakeError(f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read{remedy}")
+            raise IntakeError(f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read"
+                              + remedy)
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(limit)
     finally:
@@ -143,7 +147,7 @@ def parse(data: bytes) -> object:
         raise IntakeError("the file is empty")
     data = without_outputs(data)
     if len(data) > MAX_NOTEBOOK_BYTES:
-        raise IntakeError(f"without its large outputs the notebook has {len(data):,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are read. {SHRINK}")
+        raise IntakeError(TOO_LARGE.format(len(data), MAX_NOTEBOOK_BYTES, SHRINK))
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"{\0", b"\0{")):
         raise IntakeError("the file is UTF-16 text, and a notebook is UTF-8 text: save it as UTF-8")
     begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -174,7 +178,8 @@ def _cell(raw: object) -> SubmittedCell:
         return SubmittedCell("raw", grade_id, "", unread="its source is no text" if source is None else "its type is no word")
     kind = kind if kind in ("code", "markdown", "raw") else "markdown"      # nbformat 3's headings
     source, pictures = gathered(source, raw.get("attachments")) if kind != "code" else (source, {})
-    return SubmittedCell(kind, grade_id, _clean(source), tuple(_borrowed(raw.get("outputs"))), pictures=pictures)
+    said = tuple(_borrowed(raw.get("outputs")))
+    return SubmittedCell(kind, grade_id, _clean(source), said, pictures=pictures)
 
 
 def source_of(raw: dict) -> str | None:

@@ -16,7 +16,13 @@ from pathlib import Path
 
 from autograder.checks.results import STATUSES
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import MAX_NOTEBOOK_BYTES, MAX_TOTAL_CHARACTERS, IntakeError, fingerprint, parse
+from autograder.grading.intake import (
+    MAX_NOTEBOOK_BYTES,
+    MAX_TOTAL_CHARACTERS,
+    IntakeError,
+    fingerprint,
+    parse,
+)
 from autograder.grading.limited import in_limits
 from autograder.grading.outputs import without_outputs
 from autograder.grading.pictures import MAX_LOOKED_AT, is_checked
@@ -28,8 +34,9 @@ from autograder.grading.verdict import BUDGET_SECONDS, MAX_TEXT, Verdict, unjudg
 PROTOCOL = 2
 MAX_ANSWER = 16 * 2**20     # bytes of one answer; a verdict holds at most the sources and a few sentences a stage
 MAX_SENTENCES = 200         # of one kind in a verdict
-FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own", "added", "untouched", "found", "pictures",
-         "borrowed", "fault", "stopped_at", "seconds", "memory", "tries")        # the fields of a Verdict that a worker fills in
+FOUND = ("submission", "tier", "seed_ids", "results", "human", "ignored", "cell_errors", "own",
+         "added", "untouched", "found", "pictures", "borrowed", "fault", "stopped_at", "seconds", "memory",
+         "tries")       # the fields of a Verdict that a worker fills in
 
 
 class BadAnswer(Exception):
@@ -162,11 +169,14 @@ def _fits(results: list, assignment: Assignment) -> bool:
 def _shaped(came: Verdict) -> bool:
     """Whether all that is inside the lists and tables has its type and size."""
     texts = [*came.ignored, *came.cell_errors, *came.borrowed, *came.untouched]
-    sources = [*came.own, *came.own.values(), *came.found, *came.found.values(), *(part for one in came.added if type(one) is list for part in one if part is not None)]
+    texts += [*came.found]
+    sources = [*came.found.values(), *came.own, *came.own.values(),
+               *(part for one in came.added if type(one) is list for part in one if part is not None)]
     return (len(texts) <= 3 * MAX_SENTENCES and all(_text(one) for one in texts)
             and all(type(one) is str for one in sources) and sum(map(len, sources)) <= 2 * MAX_TOTAL_CHARACTERS
             and all(type(one) is list and len(one) == 2 for one in came.added)
-            and len(came.pictures) <= MAX_LOOKED_AT and all(is_checked(*one) for one in came.pictures.items())
+            and len(came.pictures) <= MAX_LOOKED_AT
+            and all(is_checked(name, bundle) for name, bundle in came.pictures.items())
             and all(_row(one, {"exercise": (str, type(None)), "reason": (str,)}) and _text(one["reason"]) for one in came.human)
             and all(_row(one, {"exercise": (str,), "points": NUMBER, "earned": NUMBER, "stages": (list,)})
                     and all(_row(stage, STAGE) and stage["status"] in STATUSES

@@ -1,9 +1,10 @@
-"""Pictures of written answers: found in a cell's attachments and data URIs, and drawn anew or left out with a reason.
+"""Pictures of written answers: found in attachments and data URIs, encoded anew or left out.
 
-What a student pasted is taken twice. `gathered` only gives each picture a name of ours, which is a hash of it, so that no name of a
-student's gets any further and an answer whose picture changed has another text. `checked` decodes those that an answer shows. Only
-the pixels of a PNG, JPEG, GIF or WebP go on, encoded again: nothing else that the file held. It runs where a submission is read,
-in a child with limits (limited.py).
+What a student pasted is taken twice. `gathered` only gives each picture a name of ours, a hash
+of it, so that no name of a student's gets any further, and an answer whose picture changed has
+another text. `checked` decodes those that an answer shows. Only the pixels of a PNG, JPEG, GIF
+or WebP go on, encoded again: nothing else that the file held. It runs where a submission is
+read, in a child with limits (limited.py).
 """
 import base64
 import binascii
@@ -15,27 +16,35 @@ from io import BytesIO
 from itertools import islice
 from urllib.parse import quote
 
-MAX_FILE_BYTES = 10 * 2**20         # of a picture as it was pasted: a photograph of a page has 2 to 6 MiB
+MAX_FILE_BYTES = 10 * 2**20     # of a picture as it was pasted: a photograph has 2 to 6 MiB
 MAX_PIXELS = 30_000_000
-MAX_SHOWN_BYTES = 2**19             # of a picture as it is shown; it is made smaller until it fits
-MAX_PICTURES = 12                   # of a notebook
-MAX_LOOKED_AT = 40                  # of a notebook; the rest is left out without a reason of its own
-MAX_ALL_PIXELS = 60_000_000         # of a notebook
-MAX_ALL_BYTES = 4 * 2**20           # of a notebook, as they are shown
-SIZES = ((1_600, 85), (1_600, 60), (800, 60))       # the longer edge in pixels, and JPEG's quality
-FORMATS = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"RIFF": "WEBP"}     # by how a file begins
+MAX_SHOWN_BYTES = 2**19         # of a picture as it is shown; it is made smaller until it fits
+MAX_PICTURES = 12               # of a notebook, as the next ones
+MAX_LOOKED_AT = 40              # the rest is left out without a reason of its own
+MAX_ALL_PIXELS = 60_000_000
+MAX_ALL_BYTES = 4 * 2**20       # as they are shown
+SIZES = ((1_600, 85), (1_600, 60), (800, 60))   # the longer edge in pixels, and JPEG's quality
+FORMATS = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF",
+           b"RIFF": "WEBP"}     # by how a file begins
 SHOWN_TYPES = ("image/png", "image/jpeg")
-LEFT_OUT = "text/plain"             # the type of an attachment that says why there is no picture
+LEFT_OUT = "text/plain"         # the type of an attachment that says why there is no picture
 
 NAME = re.compile(r"attachment:(picture-[0-9a-f]{16})")
-DATA_URI = re.compile(r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64,([A-Za-z0-9+/=]*+)", re.IGNORECASE)
+DATA_URI = re.compile(r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64,"
+                      r"([A-Za-z0-9+/=]*+)", re.IGNORECASE)
+
+OUTSIDE = re.compile(r"!\[[^\]\n]{0,300}\]\([ <]{0,3}(?!attachment:picture-)([^\s)>]{1,9})")
 
 NO_PICTURE = "it is not a PNG, JPEG, GIF or WebP picture"
 SVG = "SVG drawings are not shown; paste a screenshot of the drawing into the cell"
-BROKEN = "the file is damaged and cannot be shown; paste the picture into the cell again"
-LARGE_FILE = f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; paste a smaller picture into the cell"
-LARGE = f"it has {{}} pixels, and at most {MAX_PIXELS:,} are read; paste a smaller picture into the cell"
+BROKEN = "the file is damaged; paste the picture into the cell again"
+SMALLER = "paste a smaller picture into the cell"
+LARGE_FILE = f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; {SMALLER}"
+LARGE = f"it has {{}} pixels, and at most {MAX_PIXELS:,} are read; {SMALLER}"
 TOO_MANY = f"at most {MAX_PICTURES} pictures of a notebook are shown"
+NOT_THERE = ("the notebook names a file and does not hold the picture; "
+             "paste the picture into the cell")
+ON_THE_WEB = "pictures on the web are not loaded; paste the picture into the cell"
 TOO_MUCH = "the pictures of this notebook are too large together; paste smaller ones"
 
 
@@ -44,11 +53,12 @@ class NotShown(Exception):
 
 
 def gathered(source: str, attachments: object) -> tuple[str, dict[str, str]]:
-    """A cell's text with our names in its pictures' places, and the pictures as they came, base64 by name."""
+    """A cell's text with our names of its pictures, and the pictures as they came, in base64."""
     found: dict[str, str] = {}
 
     def named(text: str) -> str:
-        name = f"picture-{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+        digest = sha256(text.encode(errors="replace")).hexdigest()
+        name = f"picture-{digest[:16]}"
         found[name] = text
         return f"attachment:{name}"
 
@@ -57,12 +67,13 @@ def gathered(source: str, attachments: object) -> tuple[str, dict[str, str]]:
     spelt = {form: name for form, name in spelt.items() if f"attachment:{form}" in source}
     if spelt:       # the longest first: "a.png" may begin another one's name
         names = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))
-        source = re.sub(f"attachment:({names})", lambda one: named(_text_of(bundles[spelt[one[1]]])), source)
+        source = re.sub(f"attachment:({names})",
+                        lambda one: named(_text_of(bundles[spelt[one[1]]])), source)
     return DATA_URI.sub(lambda one: named(one[1]), source), found
 
 
 def _text_of(bundle: object) -> str:
-    """The base64 text of an attachment, whatever type it says it is of; "" where it holds no text."""
+    """The base64 text of an attachment of whatever type; "" where it holds no text."""
     kinds = bundle if isinstance(bundle, dict) else {}
     text = next((kinds[kind] for kind in ("image/png", "image/jpeg", *kinds) if kind in kinds), "")
     lines = text if isinstance(text, list) else [text]
@@ -74,12 +85,19 @@ def mentioned(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in NAME.findall(text)))
 
 
+def not_held(text: str) -> list[str]:
+    """Why pictures that a text shows by an address outside of the notebook are left out."""
+    addresses = [address.lower() for address in OUTSIDE.findall(text)]
+    return [ON_THE_WEB if one.startswith(("http:", "https:", "//")) else NOT_THERE
+            for one in addresses]
+
+
 def checked(found: dict[str, str]) -> dict[str, dict[str, str]]:
-    """By name, each picture as nbformat keeps an attachment; one that is not shown is the reason, of type LEFT_OUT."""
+    """By name, each picture as nbformat keeps an attachment, or the reason, of type LEFT_OUT."""
     kept, room, pixels = {}, MAX_ALL_BYTES, MAX_ALL_PIXELS
-    for number, (name, text) in enumerate(islice(found.items(), MAX_LOOKED_AT), start=1):
+    for number, (name, text) in enumerate(islice(found.items(), MAX_LOOKED_AT)):
         try:
-            if number > MAX_PICTURES:
+            if number >= MAX_PICTURES:
                 raise NotShown(TOO_MANY)
             image = _opened(_decoded(text))
             pixels -= image.width * image.height
@@ -94,13 +112,17 @@ def checked(found: dict[str, str]) -> dict[str, dict[str, str]]:
 
 
 def is_checked(name: object, bundle: object) -> bool:
-    """Whether an entry has the shape of what `checked` gives: for records that came from another machine."""
-    if not (type(name) is str and NAME.fullmatch(f"attachment:{name}") and type(bundle) is dict and len(bundle) == 1):
+    """Whether an entry of a record from another machine has the shape of what `checked` gives."""
+    if type(name) is not str or not NAME.fullmatch(f"attachment:{name}"):
+        return False
+    if type(bundle) is not dict or len(bundle) != 1:
         return False
     [(kind, text)] = bundle.items()
     if type(text) is not str or len(text) > 2 * MAX_SHOWN_BYTES:
         return False
-    return kind == LEFT_OUT and len(text) <= 300 or kind in SHOWN_TYPES and re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text) is not None
+    if kind == LEFT_OUT:
+        return len(text) <= 300
+    return kind in SHOWN_TYPES and re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text) is not None
 
 
 def _decoded(text: str) -> bytes:
@@ -121,7 +143,7 @@ def _opened(data: bytes) -> object:
 
     if b"<svg" in data[:1_000]:
         raise NotShown(SVG)
-    kind = next((kind for begins, kind in FORMATS.items() if data.startswith(begins)), None)
+    kind = next((FORMATS[begins] for begins in FORMATS if data.startswith(begins)), None)
     if kind is None:
         raise NotShown(NO_PICTURE)
     try:
@@ -137,7 +159,7 @@ def _opened(data: bytes) -> object:
 
 
 def _drawn_anew(image: object) -> tuple[str, bytes]:
-    """The type and the bytes of a new file with the picture's pixels, small enough to be shown. Raises NotShown."""
+    """The type and the bytes of a new file with the picture's pixels. Raises NotShown."""
     try:
         with warnings.catch_warnings(action="ignore"):
             return _encoded(_pixels(image), lossless=image.format != "JPEG")

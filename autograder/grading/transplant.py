@@ -1,7 +1,7 @@
 """Put a student's work into the pristine notebook, and leave everything else behind.
 
 What is taken: the source of each solution cell, by grade id, and the code cells that the student added, each after
-the same cell of ours that it followed. Locked, graded and explaining cells always come from the pristine notebook, so
+the same cell of ours that it followed; of a written answer, the pictures that it shows. Locked, graded and explaining cells always come from the pristine notebook, so
 renaming, repeating, deleting or editing them changes nothing.
 
 A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
@@ -30,7 +30,7 @@ from autograder.grading.misplaced import (
     unfenced,
     unseen,
 )
-from autograder.grading.pictures import LEFT_OUT, checked, mentioned
+from autograder.grading.pictures import LEFT_OUT, checked, mentioned, not_held
 from autograder.grading.rebound import REBOUND, rebound
 from autograder.grading.severed import BROKEN, PASTED, SEVERED, broken, pasted, severed
 from autograder.grading.unclaimed import Unclaimed, copied, with_text
@@ -41,8 +41,8 @@ MAX_NAMED = 8       # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
 ELSEWHERE = "The cell of this answer is {}, and text was added elsewhere in the notebook (cell number in the file: {}): the answer may be there."
-ABSENT = ("The cell of this exercise is not in the notebook: it was deleted, or the notebook is of an older release. "
-          "No points were decided.")
+ABSENT = ("The cell of this exercise is not in the notebook: it was deleted, or the notebook is of "
+          "an older release. No points were decided.")
 NOT_SHOWN = "A picture in the answer `{}` is left out: {}."
 GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
@@ -73,7 +73,7 @@ class Transplant:
     untouched: solution cells that are there and are as they were given, by grade id.
     waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
     that may stand elsewhere, with the reason; a human must look. beside, rebound: the same for exercises that a human looks at if they earn nothing, or lose points.
-    found: by grade id, for a written answer that waits so, a copy of the text that stands elsewhere, as Markdown.
+    found: by grade id, for an answer that waits so, a copy of the text elsewhere, as Markdown.
     pictures: those that `own` and `found` name, see `pictures.checked`.
     """
 
@@ -134,7 +134,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
     _ask_for_misplaced(pristine, submitted, unclaimed, result)
-    for cell in pristine.cells:     # after the above: a function that is written elsewhere is the better reason
+    for cell in pristine.cells:     # after the above: a function elsewhere is a better reason
         if _is_exercise(cell) and marks(cell)["grade_id"] not in parts:
             result.beside.setdefault(marks(cell)["grade_id"], ABSENT)
     _take_pictures(pristine, submitted, result)
@@ -147,15 +147,21 @@ def _is_exercise(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(marks(cell).get("solution"))
 
 
-def _take_pictures(pristine: NotebookNode, submitted: list[SubmittedCell], result: Transplant) -> None:
+def _take_pictures(
+    pristine: NotebookNode, submitted: list[SubmittedCell], result: Transplant
+) -> None:
     """Keep the pictures of written answers, and say which are left out."""
-    handed_in = {name: text for cell in submitted for name, text in cell.pictures.items()}
-    texts = {grade_id: result.own.get(grade_id, "") + result.found.get(grade_id, "") for grade_id in
-             (marks(cell).get("grade_id") for cell in pristine.cells if cell.cell_type != "code")}
-    result.pictures = checked({name: handed_in[name] for name in mentioned(texts.values()) if name in handed_in})
+    handed_in: dict[str, str] = {}
+    for cell in submitted:
+        handed_in |= cell.pictures
+    answers = [marks(cell).get("grade_id") for cell in pristine.cells if cell.cell_type != "code"]
+    texts = {id: result.own.get(id, "") + result.found.get(id, "") for id in answers}
+    shown = [name for name in mentioned(texts.values()) if name in handed_in]
+    result.pictures = checked({name: handed_in[name] for name in shown})
     for grade_id, text in texts.items():
-        reasons = [result.pictures[name][LEFT_OUT] for name in mentioned([text]) if LEFT_OUT in result.pictures.get(name, {})]
-        result.ignored += [NOT_SHOWN.format(grade_id, reason) for reason in dict.fromkeys(reasons)]
+        reasons = [result.pictures.get(name, {}).get(LEFT_OUT) for name in mentioned([text])]
+        for reason in filter(None, dict.fromkeys([*reasons, *not_held(text)])):
+            result.ignored.append(NOT_SHOWN.format(grade_id, reason))
 
 
 def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
@@ -204,9 +210,11 @@ def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
             for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
 
 
-def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence], found: dict[str, str] | None = None,
-             pictures: dict[str, dict[str, str]] | None = None) -> NotebookNode:
-    """The pristine notebook with a student's work in it, as a record holds it: see Transplant for the rest."""
+def assemble(
+    pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence],
+    found: dict[str, str] | None = None, pictures: dict[str, dict[str, str]] | None = None,
+) -> NotebookNode:
+    """The pristine notebook with a student's work in it, as a record holds it: see Transplant."""
     texts, pictures = (found or {}) | own, pictures or {}
     notebook = copy.deepcopy(pristine)
     by_anchor: dict[str | None, list[NotebookNode]] = {}
@@ -219,7 +227,8 @@ def assemble(pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequen
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         cell.source = texts.get(grade_id, cell.source) if grade_id else cell.source
-        if attachments := {name: pictures[name] for name in mentioned([cell.source]) if name in pictures and cell.cell_type != "code"}:
+        shown = mentioned([cell.source]) if cell.cell_type != "code" else []
+        if attachments := {name: pictures[name] for name in shown if name in pictures}:
             cell.attachments = attachments
         cells += [cell, *by_anchor.pop(grade_id, [])] if grade_id else [cell]
     notebook.cells = cells

@@ -46,19 +46,22 @@ def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
 
 
 def copied(cells: Iterable[Unclaimed], places: list[int], how: str) -> str:
-    """As Markdown, the text of the cells at `places`, each marked as found there. how: what the answer's own cell is, in words."""
+    """The text of the cells at `places` as Markdown. how: what the answer's cell is, in words."""
     by_place = {cell.place: cell for cell in cells}
-    shown = [FOUND.format(place, how) + "\n\n" + _as_markdown(by_place[place]) for place in places[:MAX_CELLS]]
+    shown = [f"{FOUND.format(place, how)}\n\n{_as_markdown(by_place[place])}"
+             for place in places[:MAX_CELLS]]
     return "\n\n---\n\n".join(shown)
 
 
 def _as_markdown(cell: Unclaimed) -> str:
     if cell.unread:
         return NOT_READ
-    text = cell.source if len(cell.source) <= MAX_COPIED else cell.source[:MAX_COPIED] + "\n\n(and more)"
+    text = cell.source[:MAX_COPIED]
+    if len(cell.source) > MAX_COPIED:
+        text += "\n\n(and more)"
     if cell.kind == "markdown":
         return text
-    fence = max(("`" * 2, *re.findall("`+", text)), key=len) + "`"      # longer than any in the text
+    fence = max(("``", *re.findall("`+", text)), key=len) + "`"      # longer than any in the text
     return f"{fence}python\n{text}\n{fence}" if cell.kind == "code" else f"{fence}\n{text}\n{fence}"
 
 

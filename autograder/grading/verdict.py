@@ -170,7 +170,8 @@ def left_to_people(work: Reading | Transplant, results: list[dict], exercises: I
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
     """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
     verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
-                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed, found=work.found, pictures=work.pictures,
+                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed,
+                      found=work.found, pictures=work.pictures,
                       timestamp=submission.timestamp, name=submission.name or submission.student,
                       lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
     if work.problem:

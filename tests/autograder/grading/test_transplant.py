@@ -9,7 +9,7 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
 from autograder.grading.misplaced import REPLACED
-from autograder.grading.pictures import BROKEN, LEFT_OUT
+from autograder.grading.pictures import BROKEN, LEFT_OUT, NOT_THERE, ON_THE_WEB
 from autograder.grading.transplant import (
     ABSENT,
     ELSEWHERE,
@@ -226,6 +226,13 @@ def test_a_picture_of_an_answer_that_stands_elsewhere_is_shown_with_it():
     attachments = next(one.attachments for one in work.notebook.cells if one.id == "essay")
     assert attachments == work.pictures and [list(one) for one in attachments.values()] == [["image/png"], [LEFT_OUT]]
     assert [one for one in work.ignored if "picture" in one] == [f"A picture in the answer `essay` is left out: {BROKEN}."]
+
+
+def test_of_a_picture_outside_the_notebook_it_is_said_before_it_is_handed_in():
+    text = "![x](figures/plot.png) ![y](<my plot.png>) ![z](https://example.org/x.png)"
+    work = transplant(PRISTINE, as_submitted(("essay", text)))
+    said = "A picture in the answer `essay` is left out: {}."
+    assert work.ignored == [said.format(NOT_THERE), said.format(ON_THE_WEB)]
 
 
 def test_of_a_picture_that_no_answer_names_nothing_is_kept():

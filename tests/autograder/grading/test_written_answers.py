@@ -9,6 +9,8 @@ from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.assignment import load_assignment
+from autograder.grading.intake import MAX_NOTEBOOK_BYTES
+from autograder.grading.transplant import ABSENT
 from course.cli import main
 from course.sample_class.handed_in import ANSWER, Notebook
 
@@ -25,16 +27,23 @@ def without_metadata(notebook, stub):
         cell.metadata = {}
 
 
+def of_an_older_release(notebook, stub):
+    del notebook.nb.cells[notebook.position("ppmi")]
+    notebook.cell("window_counts").outputs = [{
+        "output_type": "display_data", "metadata": {},
+        "data": {"image/png": "A" * (MAX_NOTEBOOK_BYTES + 1)}}]
+
+
 def nowhere(notebook, stub):
     notebook.write("bank", stub)
 
 
 @pytest.fixture(scope="module")
 def handed(new_root, tmp_path_factory):
-    """The root of a class of three, who all have the functions right."""
+    """The root of a class of four, who all have the functions right that are there."""
     folder, assignment = tmp_path_factory.mktemp("answers"), load_assignment("01")
     stub = Notebook(assignment).cell("bank").source
-    for change in (in_a_new_cell, without_metadata, nowhere):
+    for change in (in_a_new_cell, without_metadata, of_an_older_release, nowhere):
         notebook = Notebook(assignment).solve()
         change(notebook, stub)
         path = folder / "in" / change.__name__ / f"{NAME}.ipynb"
@@ -70,7 +79,28 @@ def test_an_answer_that_stands_elsewhere_waits_for_a_person_everywhere(handed, s
     row = row_of(handed, student)
     assert row["01.bank"] == "" and row["total"] == "45" and said in row["needs_human"]
     page = page_of(handed, student)
-    assert said in page and "There is no answer" not in page and "as it was given." not in page
+    assert said in page and "There is no answer" not in page
+    assert "You left this cell as it was given." not in page
+    assert "<strong>Found in another cell: cell" in page and ANSWER[:60] in page
+
+
+@pytest.mark.parametrize("student", ["in_a_new_cell", "without_metadata"])
+def test_the_text_that_was_found_stands_where_it_is_graded(handed, student):
+    autograded = handed / "autograded" / student / NAME / f"{NAME}.ipynb"
+    [cell] = [one for one in json.loads(autograded.read_text())["cells"] if one["id"] == "bank"]
+    shown, kept = "".join(cell["source"]), handed / "submitted" / student / NAME / f"{NAME}.ipynb"
+    assert shown.startswith("**Found in another cell: cell ") and ANSWER in shown
+    assert kept.read_bytes() == (handed.parent / "in" / student / f"{NAME}.ipynb").read_bytes()
+
+
+def test_an_exercise_without_a_cell_waits_and_a_large_plot_holds_nothing_back(handed):
+    row = row_of(handed, "of_an_older_release")
+    assert row["01.ppmi"] == "" and row["total"] == "40" and f"01.ppmi: {ABSENT}" in row["needs_human"]
+    with Gradebook(course_config(handed).CourseDirectory.db_url) as gradebook:
+        grade = gradebook.find_grade("ppmi-check", NAME, NAME, "of_an_older_release")
+        assert (grade.auto_score, grade.needs_manual_grade) == (None, True)
+    page = page_of(handed, "of_an_older_release")
+    assert "The cell of this exercise is not in the notebook: it was deleted, or" in page
 
 
 def test_an_answer_that_is_nowhere_is_a_zero_and_the_page_says_so(handed):
