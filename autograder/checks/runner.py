@@ -29,7 +29,7 @@ def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torc
     is repeated that was not said there too (see `discretion`). fault: in grading, the name of the one that was drawn.
     """
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
-    student.withheld, student.fault = in_exercise(exercise), fault
+    student.new_exercise(in_exercise(exercise), fault)
     runs = run_stages(exercise, student, rng_for_stage)
     results = in_proportion(exercise, runs)
     if any(result.status in FAILED for result in results):
