@@ -5,7 +5,7 @@ an exception shows more, the student's own lines. Whatever the student wrote is 
 """
 from pathlib import Path
 
-from autograder.checks.rubric import page
+from autograder.checks.rubric import page_in_words
 from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -42,7 +42,7 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     broken = next((error.removeprefix(f"{short}: ") for error in verdict.cell_errors if error.startswith(f"{short}: ")), "")
     stopped = bool(broken and first and first["status"] == "not_attempted")       # its cell ended before the function was there
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
-            "stages": stages, "first": first, "manual": one.kind == "manual", "see": page(one.see) if one.see else "",
+            "stages": stages, "first": first, "manual": one.kind == "manual", "see": page_in_words(one.see) if one.see else "",
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own,
             "untouched": short in verdict.untouched, "asked": verdict.readable and bool(verdict.waits(id)),
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",

@@ -26,7 +26,8 @@ def templates() -> Environment:
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
                             "code": highlighted, "sentence": lambda text: Markup(with_code(text)),
-                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
+                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "in_words": lambda name: name.replace("-", " ").replace("_", " "),
+                            "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 

@@ -16,8 +16,8 @@ from autograder.checks.arguments import Ours
 from autograder.checks.values import same
 from autograder.sandbox.frames import (
     MAX_DEPTH,
-    MAX_MESSAGE,
     MAX_KEYS,
+    MAX_MESSAGE,
     TAGS,
     ProtocolError,
     Unsendable,
