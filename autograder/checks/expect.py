@@ -17,6 +17,7 @@ import math
 import numpy as np
 import torch
 
+from autograder.checks.comparing import compares
 from autograder.checks.likeness import likeness, not_finite
 from autograder.checks.slips import LIST_FOR_TUPLE, converted, note
 from autograder.checks.values import readable, shortened, told_apart, type_name
@@ -56,6 +57,7 @@ class Expectation:
         """Like `equals`, with the tolerances given here."""
         return self._asked(expected, cause, (rtol, atol))
 
+    @compares
     def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = "") -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
         meant = torch.empty(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
@@ -84,6 +86,7 @@ class Expectation:
         self._is(key in self.value, f"has no {readable(key)}")
         return Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
 
+    @compares
     def is_finite(self, *, cause: str) -> object:
         """A tensor, array or number without NaN or infinity."""
         values = self._numbers()
@@ -94,6 +97,7 @@ class Expectation:
                                      f"the first{_at(where)} is {values[where]}")
         return self.value
 
+    @compares
     def between(self, low: float, high: float, *, cause: str) -> object:
         """Every number is in [low, high]; NaN is not."""
         values = self._numbers()
@@ -130,6 +134,7 @@ class Expectation:
         self._is(kind in (torch.Tensor, np.ndarray, int, float), f"is {_a(self.value)}; numbers were asked for")
         return _array(self.value)
 
+    @compares
     def _asked(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         try:
             return self._match(expected, cause, tolerance)

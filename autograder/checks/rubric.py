@@ -14,7 +14,9 @@ from autograder.checks.results import ExerciseResult, StageResult
 
 WORDS = {"passed": "passed", "slip": "nearly", "capped": "counts less", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
          "time": "too slow", "memory": "too much memory", "killed": "ended early", "fault": "checker failed"}
-BOOK = Path(__file__).resolve().parents[2] / "_build" / "html"
+PAGES = Path(__file__).resolve().parents[2] / "book"
+BOOK = PAGES.parent / "_build" / "html"
+HEADING = re.compile(r"^#{1,4} +(.+?) *$", re.MULTILINE)
 CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
 FIRST = "border-left:.35em solid currentColor"
 NUMBERS = ("margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
@@ -38,7 +40,7 @@ def as_text(result: ExerciseResult, see: str = "") -> str:
     if also := following(result.stages):
         lines.append(f"  {also}")
     if first and see:
-        lines.append(f"  Read: {page(see)}")
+        lines.append(f"  Read: {page_in_words(see)}")
     return "\n".join(lines)
 
 
@@ -76,10 +78,32 @@ def page(see: str) -> str:
     return f"{name}.html" + (f"#{anchor}" if anchor else "")
 
 
+def page_in_words(see: str) -> str:
+    """The page and its section as a reader finds them: "chapter 1, page “Counting”, section “Four headlines”"."""
+    name, _, anchor = see.partition("#")
+    source = PAGES / f"{name}.md"
+    headings = HEADING.findall(source.read_text(encoding="utf-8")) if source.is_file() else []     # students may have no book
+    chapter, _, short = name.partition("/")
+    number = f"chapter {int(chapter[:2])}, " if chapter[:2].isdecimal() else ""
+    title = headings[0] if headings else short.replace("-", " ")
+    section = next((heading for heading in headings if _anchor(heading) == anchor), anchor.replace("-", " "))
+    return f"{number}page “{_plain(title)}”" + (f", section “{_plain(section)}”" if anchor else "")
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", _plain(heading).lower()).strip("-")
+
+
+def _plain(heading: str) -> str:
+    """A heading without its marks for code, emphasis and mathematics."""
+    return re.sub(r"[*`$]", "", heading)
+
+
 def _link(see: str) -> str:
     """The page as a link from the notebook's folder, which is where a kernel runs; plain text while it is not built."""
     file, _, anchor = page(see).partition("#")
+    words = escape(page_in_words(see))
     if not (BOOK / file).is_file():
-        return escape(page(see))
+        return words
     path = quote(os.path.relpath(BOOK / file)) + (f"#{quote(anchor)}" if anchor else "")
-    return f"<a href='{path}' target='_blank'>{escape(page(see))}</a>"
+    return f"<a href='{path}' target='_blank'>{words}</a>"

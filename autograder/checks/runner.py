@@ -51,7 +51,7 @@ def in_one_thread() -> Iterator[None]:
 def _run(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None, mistakes: list | None,
          shown: ExerciseResult | None, fault: str) -> ExerciseResult:
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
-    student.withheld, student.fault = in_exercise(exercise), fault
+    student.new_exercise(in_exercise(exercise), fault)
     runs = run_stages(exercise, student, rng_for_stage)
     results = in_proportion(exercise, runs)
     if any(result.status in FAILED for result in results):

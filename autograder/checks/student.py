@@ -38,6 +38,10 @@ class Student:
             raise AttributeError(name)
         return lambda *args, **kwargs: self.call(name, *args, **kwargs).value
 
+    def new_exercise(self, withheld: Mapping[str, str], fault: str = "") -> None:
+        """Another exercise begins: what it withholds, and the fault that was drawn for it."""
+        self.withheld, self.fault = withheld, fault
+
     def new_stage(self) -> None:
         """Forget the recorded calls and the objects: another stage begins."""
         self.calls = []

@@ -7,7 +7,7 @@ that grading took (markdown.py); whatever else the student wrote is text on the 
 from pathlib import Path
 
 from autograder.checks.messages import first_failure, following, sentences
-from autograder.checks.rubric import page
+from autograder.checks.rubric import page_in_words
 from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import write_whole, writing
@@ -46,7 +46,7 @@ def _exercise(assignment: Assignment, verdict: Verdict, graded, id: str, earned:
     return {"id": id, "short": short, "title": exercise_title(assignment, id), "points": one.points, "earned": earned,
             "stages": stages, "first": first, "said": sentences(first) if first else [],
             "following": following(stages), "manual": one.kind == "manual",
-            "see": page(one.see) if one.see else "",
+            "see": page_in_words(one.see) if one.see else "",
             "own": own[:SHOWN_CODE] if one.kind == "manual" else own, "found": verdict.found.get(short, ""),
             "untouched": short in verdict.untouched, "asked": verdict.readable and bool(verdict.waits(id)),
             "stopped": stopped, "own_error": broken if stopped else first["detail"] if first and first["status"] == "error" else "",

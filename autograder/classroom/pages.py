@@ -27,7 +27,10 @@ def templates() -> Environment:
     environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
                             "code": highlighted, "markdown": markdown,
                             "sentence": lambda text: Markup(with_code(text)),
-                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB", "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")), "percent": lambda share: f"{100 * share:.0f} %"}
+                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB",
+                            "in_words": lambda name: name.replace("-", " ").replace("_", " "),
+                            "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
+                            "percent": lambda share: f"{100 * share:.0f} %"}
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 

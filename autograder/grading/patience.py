@@ -5,6 +5,8 @@ other functions need: they have earned their points. So after DEATHS such ends a
 its remaining stages end in the same way at once. And one submission must not hold a worker for long: it has a budget (see
 sandbox/account.py).
 """
+from collections.abc import Mapping
+
 from autograder.checks.exchange import Request, Returned, StudentError
 from autograder.checks.student import Student
 from autograder.sandbox.account import Account
@@ -33,6 +35,11 @@ class Patient(Student):
         self._ends: dict[str, list[StudentError]] = {}
         self.answered = 0.0
         self.asked_again = False
+
+    def new_exercise(self, withheld: Mapping[str, str], fault: str = "") -> None:
+        """Another exercise begins, for both."""
+        super().new_exercise(withheld, fault)
+        self._inner.new_exercise(withheld, fault)
 
     def new_stage(self) -> None:
         """Another stage begins, for both."""

@@ -205,6 +205,7 @@ def sandboxes(assignment: Assignment, backend: object = None, budget: float | No
 
 def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds, pool: object, account: Account) -> None:
     """Run every exercise with checks on the student's cells while the account lasts, and put the results into the verdict."""
+    from autograder.checks.comparing import charged_to
     from autograder.checks.protocol import run_exercise
     from autograder.grading.patience import Patient
     from autograder.sandbox import Cell
@@ -213,7 +214,8 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
     decided = {result["exercise"]: result for result in verdict.results if not _faulty(result)}     # by an earlier try
     results, student = [], None
     try:
-        with pool.open_student([Cell(piece.grade_id, piece.source) for piece in work.pieces], account=account) as student:
+        cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
+        with pool.open_student(cells, account=account) as student, charged_to(account.charging):
             patient = Patient(student, account)
             verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                                    for error in student.cell_errors][:20]

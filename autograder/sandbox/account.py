@@ -1,7 +1,7 @@
 """What one submission may use of a grader: seconds of its own, and seconds by the clock.
 
 Its own are those in which its cells and its calls are carried out, with what our functions do that it calls back and however long
-it sleeps. Two things are not charged. What its threads were ready to run and waited for a processor, for which a busy
+it sleeps, and those in which what it returned is read and compared. Two things are not charged. What its threads were ready to run and waited for a processor, for which a busy
 machine is to blame, and we with them; and what is not done for it: the start of a sandbox, and what a check does between two calls.
 
 By the clock everything counts, from its first cell on, and CEILING times as many seconds end it too: whoever makes himself

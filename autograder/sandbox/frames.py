@@ -26,7 +26,7 @@ MAX_DEPTH = 16                    # a message adds a few levels to the 8 that a 
 MAX_DIGITS = 1000                 # of an int
 MAX_DIMENSIONS = 16
 MAX_DIMENSION = 2**31 - 1
-MAX_TUPLE_KEYS = 10_000           # as in autograder.checks.values
+MAX_KEYS = 10_000                 # as in autograder.checks.values
 TAGS = ("callback", "handle", "buffer", "generator", "fake")
 
 ITEM_BYTES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8,
@@ -111,7 +111,7 @@ def _node(value: object, blobs: list, ours: type | None, depth: int) -> object:
         return {"dict": {_checked_text(key, Unsendable): _node(item, blobs, ours, depth + 1)
                          for key, item in value.items()}}
     if kind is dict:
-        if not all(map(_is_key, value)) or sum(type(key) is tuple for key in value) > MAX_TUPLE_KEYS:
+        if not all(map(_is_key, value)) or sum(type(key) is not str for key in value) > MAX_KEYS:
             raise Unsendable("a dictionary with a key that is not plain")
         return {"pairs": [[_node(key, blobs, ours, depth + 1), _node(item, blobs, ours, depth + 1)]
                           for key, item in value.items()]}
@@ -285,8 +285,8 @@ def _pairs(pairs: list) -> dict:
     """A dictionary from its pairs, if every key is plain and stands there once."""
     if any(type(pair) is not list or len(pair) != 2 or not _is_key(pair[0]) for pair in pairs):
         raise ProtocolError("a dictionary with a key that is not plain")
-    if sum(type(pair[0]) is tuple for pair in pairs) > MAX_TUPLE_KEYS:
-        raise ProtocolError(f"a dictionary with more than {MAX_TUPLE_KEYS:,} tuples as keys")
+    if sum(type(pair[0]) is not str for pair in pairs) > MAX_KEYS:
+        raise ProtocolError(f"a dictionary with more than {MAX_KEYS:,} keys that are not text")
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ProtocolError("a dictionary with the same key twice")

@@ -59,6 +59,7 @@ class Process:
         self._account, self._waiting = Account(), Waiting(self._tree)
         self._waited_before = 0.0       # how long it had waited for a processor when, or shortly before, it was asked
         self.ready = False
+        self.received = 0   # bytes of messages, until now
         self.peak = 0       # bytes: the most that one of its processes had at a time, as the last look saw it
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
         for fd in (self._read, self._write, self._errors):
@@ -111,6 +112,7 @@ class Process:
         length = frames.LENGTH.unpack(self._exactly(8, deadline))[0]
         if length > self.limits.frame_bytes:
             raise self.die("killed", f"its answer has {length:,} bytes; at most {self.limits.frame_bytes:,} are read")
+        self.received += length
         try:
             message = frames.unpack(self._exactly(length, deadline))
         except frames.ProtocolError as error:

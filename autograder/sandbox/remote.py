@@ -5,7 +5,7 @@ stage gets a fresh sandbox, a bounded number of times, in which the cells that h
 """
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -52,6 +52,7 @@ class RemoteStudent(Student):
         self._skip: set[int] = set()           # cells that hung or killed a sandbox
         self._deaths, self._last = 0, None
         self._peak = 0
+        self._returned = 0                     # bytes that came back in this exercise
         self._number = 0                       # of the last request; answers carry it
         self._ends, self._account = time.monotonic() + limits.total_seconds, account or Account()
         self._cut = False                      # whether it is the account that ends what is going on now
@@ -70,6 +71,13 @@ class RemoteStudent(Student):
         """
         now = self._process.peak if self._process is not None else 0
         return max(self._peak, now, *(one.peak for one in self._clean.values()))
+
+    def new_exercise(self, withheld: Mapping[str, str], fault: str = "") -> None:
+        """Another exercise begins, which may return as much as any."""
+        super().new_exercise(withheld, fault)
+        self._returned = 0
+        if self._interpreter is not None:
+            self._interpreter.new_exercise(withheld, fault)
 
     def new_stage(self) -> None:
         """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
@@ -122,6 +130,9 @@ class RemoteStudent(Student):
     def _attempt(self, request: Request) -> Returned:
         """One request to the sandbox that is there. Raises StudentError, and Died for an answer to something else."""
         self._check_alive(request)
+        if self._returned > self._limits.answer_bytes:      # the checker keeps what comes back, and compares it
+            raise StudentError("memory", f"`{request.label}` was not called: what this exercise returned has more than "
+                                         f"{self._limits.answer_bytes // MIB} MiB in all.")
         self._revive()
         if self._process is None and self._last is None:
             raise StudentError("time", f"`{request.label}` was not called: the submission's time was used up.")
@@ -153,7 +164,11 @@ class RemoteStudent(Student):
 
     def _hear(self, deadline: float) -> dict:
         """The next message, which must carry the number of the last request. Raises Died."""
-        message = self._process.receive(deadline)
+        before = self._process.received
+        try:
+            message = self._process.receive(deadline)
+        finally:
+            self._returned += self._process.received - before
         number = message.pop("number", None)
         if type(number) is not int or number != self._number:
             raise self._process.die("suspect", "what came back is the answer to another question")

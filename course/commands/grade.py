@@ -26,9 +26,9 @@ time, around one student's notebook or around what the class had handed in by th
 root remembers it, and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand stay and
 are marked for another look.
 
-Due dates and extensions: `course due`, or formgrader. What is late then follows from timestamp.txt beside the notebook
-(nbgrader's; "2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times; Canvas's
-LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root names a plugin
+Due dates and extensions: `course due`, or formgrader. What is late then follows from nbgrader's timestamp.txt beside the notebook
+in STUDENT/ASSIGNMENT/ ("2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times: a
+timestamp.txt there is the student's own and is not used; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root names a plugin
 (c.AssignLatePenalties.plugin_class); see `course due --help`.
 
 The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with --db postgresql://USER@HOST/DATABASE (create
@@ -36,12 +36,12 @@ the database first). formgrader and nbgrader's commands then use the same. It is
 it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
 
 Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
-grades.csv has a row for each of them (`course export` writes it as platforms read it).
+grades.csv has a row for each of them and each assignment, and NAME.csv those of one (`course export` writes it as platforms read it).
 Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
 gradebook is written here only. The book's page "Grading on many machines" says how.
 
 Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what waits are written answers that
-nobody has read yet, of which a line says how many; 1 somebody needs a person for another reason, or an entry was not graded, or
+nobody has read yet, of which a line says how many; 1 a submission needs a look for another reason, or an entry was not graded, or
 the gradebook was lost and was made anew; a folder in which only other assignments lie is named, and is no reason; 2 could not
 run, or notebooks whose points are known, which each run grades first, did not earn them here; 3 the checker itself failed on
 part of the class, which the last line names; 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command
@@ -78,7 +78,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 when everything was graded, 1 when some submission needs a person or an entry was not graded, 3 when the checker failed."""
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule

@@ -36,7 +36,7 @@ def test_a_terminal_shows_the_cause_before_the_numbers_and_marks_where_to_start(
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split() == ["sums", "0/1", "not", "yet", "<-", "start", "here"]
     assert lines[2].strip() == "The shares should add up to 1." and "expected 1" in lines[3]
-    assert "values  2/2  passed" in lines[-3] and "Read: 99-none/page.html#shares" in lines[-2]
+    assert "values  2/2  passed" in lines[-3] and "Read: chapter 99, page “page”, section “shares”" in lines[-2]
 
 
 def test_the_same_reason_is_said_once(shares, capsys):

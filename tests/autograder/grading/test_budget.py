@@ -10,10 +10,14 @@ import time
 from contextlib import contextmanager
 
 import pytest
+import torch
 
 from autograder.authoring import catalogue
 from autograder.authoring.notebooks import build
+from autograder.checks.comparing import charged_to, compares
+from autograder.checks.expect import Expectation
 from autograder.checks.protocol import exercise, expect
+from autograder.checks.values import same
 from autograder.grading import parcels, verdict
 from autograder.grading.assignment import load_assignment
 from autograder.grading.schedule import Here, grade_all, patience
@@ -274,3 +278,27 @@ def test_a_budget_that_makes_no_sense_is_refused_in_words(command, seconds, tmp_
     monkeypatch.chdir(tmp_path)
     assert main([*command, "--course-root", str(tmp_path / "class"), f"--budget={seconds}"]) == 2
     assert "give seconds from 1 to 86400" in capsys.readouterr().err and not (tmp_path / "class").exists()
+
+
+def test_reading_and_comparing_an_answer_counts_for_whoever_gave_it():
+    answer, account, other = [0.5] * 200_000, Account(), Account()
+    with charged_to(account.charging):
+        assert same(answer, list(answer))
+        first = account.spent
+        expect(torch.zeros(5_000_000)).equals(torch.zeros(5_000_000), cause="")
+    assert account.spent > first > 0 and other.spent == 0
+    before = account.spent
+    same(answer, list(answer))
+    assert account.spent == before        # outside, at home, nobody counts
+
+
+def test_a_submission_is_charged_for_what_comparing_its_answers_takes(slow, hand_in, accounts, monkeypatch):
+    """As if each comparison took a second: the budget ends it, and not the clock alone."""
+    @compares
+    def slowly(self, expected, cause, tolerance, inner=Expectation._asked.__wrapped__):
+        time.sleep(1)
+        return inner(self, expected, cause, tolerance)
+    monkeypatch.setattr(Expectation, "_asked", slowly)
+    found = graded(hand_in("ada"), slow, budget=2.5)
+    assert accounts[0].over and not accounts[0].by_clock
+    assert any("budget" in one["reason"] or "seconds" in one["reason"] for one in found.human)

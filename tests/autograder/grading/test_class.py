@@ -137,7 +137,8 @@ def test_a_resubmission_replaces_our_copy_and_an_original_of_somebody_else_stays
     put(folder / "in" / "ada" / STAND_IN / f"{STAND_IN}.ipynb", notebook_of("def double(x):\n    return 2 * x"))
     summary = run()
     rows = rows_of(summary)
-    assert rows["bo"]["total"] == "3" and summary.changed == ["bo 90.double: 1 -> 3 (negative: wrong -> passed)"]
+    assert rows["bo"]["total"] == "3" and summary.details == ["bo 90.double: 1 -> 3 (negative: wrong -> passed)"]
+    assert summary.changed == ["bo: 1 -> 3 points (1 exercise changed)"]
     assert (folder / "course" / "submitted" / "bo" / STAND_IN / f"{STAND_IN}.ipynb").read_bytes() == notebook_of()
     assert b"return 0" in theirs.read_bytes() and rows["ada"]["total"] == "3" and "another notebook" in rows["ada"]["needs_human"]
 

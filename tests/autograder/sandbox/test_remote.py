@@ -231,3 +231,23 @@ def test_a_traceback_names_lines_of_the_notebook_and_no_place_that_a_student_mad
     shown = discreet(StageResult("one", 1, 0, "error", "", told.value.text), StageResult("one", 1, 0, "passed")).detail
     assert shown.split("\n") == ["cell 1 (tells), line 2", "ValueError"]
     assert "c0ffee" not in told.value.text and "line 5001" not in told.value.text
+
+
+def test_what_one_exercise_returns_in_all_has_a_limit_and_the_next_one_has_its_own():
+    source = "import numpy as np\ndef wide(): return np.zeros(50_000)\ndef narrow(): return 1"      # 400 kB a call
+    with open_student([Cell("wide", source)], limits=Limits(answer_bytes=1_000_000)) as student:
+        student.new_exercise({})
+        assert [len(student.wide()) for _ in range(3)] == [50_000] * 3
+        for name in ("wide", "narrow"):
+            with pytest.raises(StudentError, match=r"what this exercise returned has more than 0 MiB in all"):
+                student.call(name)
+        student.new_exercise({})
+        assert student.narrow() == 1
+
+
+def test_a_dictionary_whose_keys_may_collide_is_no_answer(remote):
+    source = "def many(count, text): return {str(i) if text else i * 2**20: 0 for i in range(count)}"
+    with open_student([Cell("many", source)]) as student:
+        with pytest.raises(StudentError, match="more than 10,000 keys that are not text"):
+            student.many(10_001, False)
+        assert len(student.many(10_000, False)) == 10_000 and len(student.many(10_001, True)) == 10_001
