@@ -60,14 +60,14 @@ class Expectation:
     @compares
     def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = "") -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
-        meant = torch.empty(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
+        meant = torch.zeros(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
         self.value = converted(self.value, meant, self.name)
         self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
         return self._fits(meant, cause)
 
     def is_a(self, kind: type) -> object:
         """This type: `expect(x).is_a(int)`; a bool is no int."""
-        self.value = converted(self.value, kind(), self.name) if kind in (int, float, list, tuple) else self.value
+        self.value = converted(self.value, kind(), self.name) if kind in (bool, int, float, list, tuple) else self.value
         self._is(type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for")
         return self.value
 
@@ -110,6 +110,7 @@ class Expectation:
 
     def is_true(self, *, cause: str, detail: str = "") -> bool:
         """For a condition that the check itself worked out, or a student's bool: exactly True."""
+        self.value = converted(self.value, True, self.name)
         if self.value is not True:
             self._is(type(self.value) is bool, f"is {_a(self.value)}; a bool was asked for")
             raise CheckFailed(cause, detail)

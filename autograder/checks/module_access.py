@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checks.failed import Failed
+from autograder.checks.values import without_ones
 
 MAX_NAMES = 6        # in a sentence about names that do not fit
 
@@ -57,10 +58,11 @@ def backward(function: Callable, owner: object, args: tuple, kwargs: dict, upstr
         if not value.requires_grad:
             raise Failed("unreadable", "No gradient can pass through what came back: was it detached, computed without "
                                        "gradients, or turned into a number on the way?")
-        if value.shape != (() if upstream is None else upstream.shape):
-            wanted = () if upstream is None else tuple(upstream.shape)
+        wanted = () if upstream is None else tuple(upstream.shape)
+        if without_ones(value.shape) != without_ones(wanted):       # otherwise a slip, which the check notes
             raise Failed("unreadable", f"A tensor of shape {wanted} was asked for, and {tuple(value.shape)} came.")
-        (value if upstream is None else (value * upstream).sum()).backward()
+        meant = value.reshape(wanted)
+        (meant if upstream is None else (meant * upstream).sum()).backward()
     parameters = {} if module is None else LOOKS["gradients"](module)
     return {"value": value, "arguments": [leaves[i].grad for i in wrt], "parameters": parameters}
 

@@ -1,9 +1,9 @@
 """Points in proportion: what a slip costs, when a stage counts, and what code for one size only may earn.
 
-- A slip (type, dtype, an axis of length 1, a changed argument) costs a fifth of the exercise, once: it is taken from
-  the first stage that would pass without it.
 - A stage that compares a student only with himself (`after=NAME`) counts once the stage NAME passes.
 - Who fails a stage that asks for every size (`at_most=0.5`) gets at most that share of the exercise.
+- A slip (type, dtype, an axis of length 1, a changed argument) costs a fifth of the exercise, once: it is taken from
+  what the answer earns without it, first from the first stage that shows it.
 
 Points stay where they are shown: the sum of the stages is always what the exercise earns.
 """
@@ -14,28 +14,35 @@ from autograder.checks.results import EARNING, StageResult
 from autograder.checks.stages import Run
 
 LATER = "This stage compares your answers with each other. It counts once the stage `{}` passes."
+REST = "Right. The slip in the stage `{}` costs a fifth of the exercise's points, which is more than that stage has."
 CAPPED = "Right, but it counts less while the stage `{}` fails: code that works for some sizes only gets at most {}."
 
 
 def in_proportion(exercise, runs: list[Run]) -> list[StageResult]:
     """The results of the stages of `exercise` (an exercise.Exercise), with the rules above applied in that order."""
-    results = _counted(exercise, _slipped(exercise, runs))
+    results = _counted(exercise, [run.result for run in runs])
     for stage in exercise.stages:
         failed = next(one for one in results if one.name == stage.name).status not in EARNING
         if stage.at_most < 1 and failed:
             results = _capped(exercise, stage, results)
-    return results
+    return _slipped(exercise, runs, results)
 
 
-def _slipped(exercise, runs: list[Run]) -> list[StageResult]:
-    results, charged = [], False
-    for run in runs:
-        result = run.result
-        if result.status == "passed" and run.slips and not charged:
-            cost = min(result.points, exercise.points * slips.SHARE)
-            result = replace(result, status="slip", earned=round(result.points - cost, 6), cause=" ".join(run.slips))
-            charged = True
-        results.append(result)
+def _slipped(exercise, runs: list[Run], results: list[StageResult]) -> list[StageResult]:
+    """Take a fifth of the exercise's points from the stages that earn something, where one of those shows a slip."""
+    earning = [place for place, result in enumerate(results) if result.earned > 0]
+    shown = next((place for place in earning if runs[place].slips), None)
+    if shown is None:
+        return results
+    owed, results = exercise.points * slips.SHARE, list(results)
+    for place in [shown, *(place for place in earning if place != shown)]:
+        taken = min(owed, results[place].earned)
+        owed = round(owed - taken, 6)
+        if place == shown:
+            results[place] = replace(results[place], status="slip", cause=" ".join(runs[place].slips))
+        elif taken:
+            results[place] = replace(results[place], status="capped", cause=REST.format(results[shown].name))
+        results[place] = replace(results[place], earned=round(results[place].earned - taken, 6))
     return results
 
 

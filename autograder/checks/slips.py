@@ -4,12 +4,13 @@ lie in memory in one piece (`views`).
 A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect` notes a slip and goes
 on with the value that was meant, so that the values themselves are looked at all the same.
 """
+import math
 from contextvars import ContextVar
 
 import numpy as np
 import torch
 
-from autograder.checks.values import type_name
+from autograder.checks.values import type_name, without_ones
 
 SHARE = 0.2
 CHANGED = ("Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
@@ -21,6 +22,7 @@ AGAIN = ("Asked the same a second time, your function gives another answer: it k
 STALE = ("A later call changes what an earlier call returned, or returns it again: your function keeps what it returns, or "
          "returns an argument. Return something new each time.")
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
+SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
 NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
 
 _noted: ContextVar[list[str] | None] = ContextVar("slips", default=None)
@@ -46,7 +48,9 @@ def converted(value: object, expected: object, name: str) -> object:
     if kind in (torch.Tensor, np.ndarray):
         return _as_array(value, expected, name)
     if kind in (int, float) and type(value) is not kind:
-        return _as_number(value, kind, name)
+        return _as_number(value, expected, name)
+    if kind is bool and type(value) is not bool:
+        return _as_bool(value, name)
     if kind in (list, tuple) and type(value) in (list, tuple) and type(value) is not kind:
         note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
         return kind(value)
@@ -56,20 +60,33 @@ def converted(value: object, expected: object, name: str) -> object:
     return value
 
 
-def _as_number(value: object, kind: type, name: str) -> object:
+def _as_number(value: object, expected: int | float, name: str) -> object:
     """A tensor or array of one number, or a whole float for an int, as the number."""
+    kind = type(expected)
     asked = f"a plain {kind.__name__} was asked for"
     if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
         item = value.reshape(-1)[0].item()
         if type(item) in (int, float) and not (kind is int and item != item):
             came = f"number of numpy ({value.dtype})" if type(value) is np.ndarray and not value.ndim else type_name(value)
             note(f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python number of it.")
-            return _as_number(item, kind, name)
+            return _as_number(item, expected, name)
         return value
-    if kind is int and type(value) is float and value.is_integer() and abs(value) < 2**53:
+    if kind is int and type(value) is float and value.is_integer():
         note(f"{name} is a float; {asked}. Use // or int().")
-        return int(value)
+        rounded = abs(value) >= 2**53 and math.isclose(value, expected, rel_tol=2**-50)      # what a float can hold of it
+        return expected if rounded else int(value)
     return float(value) if kind is float and type(value) is int and abs(value) < 2**53 else value
+
+
+def _as_bool(value: object, name: str) -> object:
+    """The number 0 or 1, or a tensor or array of one truth value, as a bool."""
+    one = value
+    if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
+        one = value.reshape(-1)[0].item()
+    if type(one) not in (bool, int, float) or one not in (0, 1):
+        return value
+    note(f"{name} is a {type_name(value)}; a bool was asked for. Use bool().")
+    return bool(one)
 
 
 def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> object:
@@ -82,19 +99,27 @@ def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> 
             plain = value.numpy() if type(value) is torch.Tensor else np.asarray(value)
         except (ValueError, TypeError):
             return value
-        if plain.dtype.kind not in "iuf":
+        if plain.dtype.kind not in "biuf":
             return value
         came = torch.from_numpy(plain.copy()) if kind is torch.Tensor else plain
+    if type(value) in (list, tuple) and came.shape[0:1] == (0,) and not len(expected.reshape(-1)):
+        came = expected         # a list of nothing says no more of its shape
     if came.shape != expected.shape:
-        if [n for n in came.shape if n != 1] != [n for n in expected.shape if n != 1]:
+        if without_ones(came.shape) != without_ones(expected.shape):
             return value
         came = came.reshape(expected.shape)
+    dtype = came.dtype
+    if _numeric(came) != _numeric(expected):        # truth values as the numbers 0 and 1, or the other way round
+        numbers = came if _numeric(came) else expected
+        if not ((numbers == 0) | (numbers == 1)).all():
+            return value
+        came = came.to(expected.dtype) if kind is torch.Tensor else came.astype(expected.dtype)
     if type(value) is not kind:
         note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
     elif value.shape != came.shape:
-        note(f"{name} has the right numbers in another shape: with an axis of length 1 too many or too few.")
-    elif came.dtype != expected.dtype and _numeric(came) and _numeric(expected):
-        note(f"{name} has dtype {_dtype(came)}; {_dtype(expected)} was asked for.")
+        note(SHAPE.format(name))
+    elif dtype != expected.dtype:
+        note(f"{name} has dtype {str(dtype).removeprefix('torch.')}; {_dtype(expected)} was asked for.")
     return came
 
 

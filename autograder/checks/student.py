@@ -6,6 +6,7 @@ student answers it through a pipe. In both the same executor carries the request
 `executor`), and what passes is the same (`values` both ways, `arguments` towards the student), so that a check cannot
 tell them apart. Whatever goes wrong on the student's side is a StudentError.
 """
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from autograder.checks.callables import exceeded
 from autograder.checks.exchange import Call, Request, Returned, StudentError
 from autograder.checks.handles import Gradients, Handle, Outcome, Stream
+from autograder.checks.slips import SHAPE, note
 from autograder.checks.values import PLAIN, same
 
 MIB = 1024 * 1024
@@ -134,6 +136,9 @@ class Student:
         if type(value) is not Tensor or len(by_place) != len(wrt) or not all(
                 one is None or type(one) is Tensor for one in tensors):
             raise StudentError("unreadable", f"`{label}` gave gradients that are not tensors.")
+        if value.shape != (wanted := () if upstream is None else upstream.shape) and value.numel() == math.prod(wanted):
+            note(SHAPE.format(f"What `{label}` returned"))
+            value = value.reshape(wanted)
         return Gradients(value, by_place, by_name)
 
     def pull(self, stream: Handle, count: int) -> dict:

@@ -7,6 +7,7 @@ subclass could answer "equal" to every question: one of Python's own types cross
 """
 import math
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -135,6 +136,11 @@ def _same(left: object, right: object, rtol: float, atol: float, ordered: bool) 
     if hasattr(type(left), "crossed"):      # a Buffer after a call
         return _same(left.crossed(), right.crossed(), rtol, atol, False)
     return left == right
+
+
+def without_ones(shape: Sequence[int]) -> list[int]:
+    """The axes that hold something: two shapes that agree in them differ by a slip only."""
+    return [size for size in shape if size != 1]
 
 
 def _typed(key: object) -> tuple:

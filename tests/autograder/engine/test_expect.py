@@ -64,7 +64,11 @@ def test_dtype_shape_and_finiteness_have_sentences_of_their_own(value, sentence)
     (RIGHT.long(), RIGHT, "has dtype int64"), (RIGHT[None], RIGHT, "axis of length 1"),
     (RIGHT.numpy(), RIGHT, "is a numpy.ndarray; a torch.Tensor was asked for"), ([1.0, 2.0], RIGHT, "is a list"),
     (torch.tensor(3), 3, "Use .item()"), (torch.tensor([2.5]), 2.5, "Use .item()"), (3.0, 3, "is a float"),
-    (2.5, torch.tensor(2.5), "is a float; a torch.Tensor"), ([1, 2], (1, 2), "is a list; a tuple was asked for")])
+    (2.5, torch.tensor(2.5), "is a float; a torch.Tensor"), ([1, 2], (1, 2), "is a list; a tuple was asked for"),
+    (torch.tensor([1, 0]), torch.tensor([True, False]), "has dtype int64; bool was asked for"),
+    (torch.tensor([[True, False]]), torch.tensor([1, 0]), "axis of length 1"), (1, True, "is a int; a bool was asked for"),
+    (torch.tensor([1.0, 0.0]), torch.tensor([True, False]), "has dtype float32"), (torch.tensor(False), False, "Use bool()"),
+    (float(2**60 + 1), 2**60 + 1, "is a float; a plain int"), ([], torch.zeros(0, 3), "is a list")])
 def test_a_right_answer_of_another_type_is_a_slip_and_its_values_are_looked_at(value, expected, sentence):
     noted = slips.begin()
     expect(value).equals(expected, cause="author's")
@@ -73,7 +77,8 @@ def test_a_right_answer_of_another_type_is_a_slip_and_its_values_are_looked_at(v
 
 @pytest.mark.parametrize(("value", "expected"), [
     (torch.tensor([1.0, 2.5]).double(), RIGHT), ([1.0, 3.0], RIGHT), (torch.tensor(4), 3), (3.5, 3), (torch.tensor(True), 1),
-    ([[1.0], [2.0, 3.0]], RIGHT), ("text", RIGHT), (torch.nan, 3)])
+    ([[1.0], [2.0, 3.0]], RIGHT), ("text", RIGHT), (torch.nan, 3), (torch.tensor([2, 0]), torch.tensor([True, False])),
+    (2, True), (float(2**60 + 2**20), 2**60), (torch.tensor([True, False]), torch.tensor([2, 0]))])
 def test_a_wrong_answer_of_another_type_stays_wrong(value, expected):
     assert failure(lambda: expect(value).equals(expected, cause="author's")).cause
 
@@ -95,7 +100,7 @@ def test_equal_values_pass_and_come_back(value, expected):
 
 
 @pytest.mark.parametrize(("value", "expected"), [
-    (True, 1), (1, True), ("1", 1), ([1, 2], [1]), ({"k": 1, "extra": 2}, {"k": 1}), ({}, {"k": 1}),
+    (True, 1), (2, True), ("1", 1), ([1, 2], [1]), ({"k": 1, "extra": 2}, {"k": 1}), ({}, {"k": 1}),
     (torch.tensor([1.001, 2.0]), RIGHT), (torch.tensor([True, False]), torch.tensor([True, True])), (2.1, 2.0),
     (torch.tensor(1.5), torch.tensor(1.0)), (torch.inf, 1.0), pytest.param(10**400, 3.0, id="huge for a float"), pytest.param(10**5000, 3, id="huge"), ([1, [2]], [1, [3]]),
 ])
@@ -213,9 +218,11 @@ def test_is_finite_takes_the_authors_cause():
     assert failure(lambda: expect(-torch.inf).is_finite(cause="The logarithm of zero.")).cause == "The logarithm of zero."
 
 
-def test_is_true_takes_only_true_itself():
-    assert expect(True).is_true(cause="no")
-    for value in (False, 1, EqualsEverything(), torch.tensor(True)):
+def test_is_true_takes_only_a_truth_value_and_one_of_another_type_as_a_slip():
+    noted = slips.begin()
+    assert expect(True).is_true(cause="no") and not noted
+    assert expect(torch.tensor(True)).is_true(cause="no") and expect(1).is_true(cause="no") and len(noted) == 2
+    for value in (False, 2, EqualsEverything(), torch.tensor(False)):
         assert failure(lambda: expect(value).is_true(cause="no")).cause
 
 

@@ -5,6 +5,7 @@ from enum import IntEnum
 import pytest
 import torch
 
+from autograder.checks.gradients import ask_gradients
 from autograder.checks.protocol import (
     ExerciseResult,
     LocalStudent,
@@ -364,3 +365,48 @@ def test_checks_run_in_one_thread_and_leave_the_number_of_threads_as_it_was(fres
         assert run(made, lambda: 3, "f").earned == 1 and seen == [1] and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def doubles(made, number: int, points: float, after: str = "") -> None:
+    """Add a stage that asks for twice a number."""
+    @made.stage(f"stage {number}", points=points, after=after)
+    def test_doubles(student):
+        expect(student.f(torch.tensor(float(number)))).equals(torch.tensor(2.0 * number), cause="no")
+
+
+@pytest.fixture
+def steps(fresh_registries):
+    """Five stages of one point, the last after the first."""
+    made = exercise("99.steps", function="f", points=5)
+    for number in range(5):
+        doubles(made, number, 1, after="stage 0" if number == 4 else "")
+    return made
+
+
+def test_a_slip_costs_a_fifth_once_of_what_the_answer_earns_without_it(steps):
+    without = {"right": lambda x: 2 * x, "late": lambda x: 2 * x if x < 3 else x, "early": lambda x: 2 * x if x > 0 else x + 1}
+    for title, earned in {"right": 5, "late": 3, "early": 3}.items():
+        answer = without[title]
+        assert run(steps, answer, "f").earned == earned
+        for slip in (lambda x: answer(x)[None], lambda x: answer(x).double(), lambda x: answer(x).item()):
+            result = run(steps, slip, "f")
+            assert result.earned == pytest.approx(earned - 1) and statuses(result).count("slip") == 1
+
+
+def test_a_fifth_that_is_more_than_its_stage_has_is_taken_from_the_next_ones(fresh_registries):
+    made = exercise("99.small", function="f", points=10)
+    for number, points in enumerate((1, 4, 5)):
+        doubles(made, number, points)
+    result = run(made, lambda x: (2 * x)[None], "f")
+    assert [stage.earned for stage in result.stages] == [0, 3, 5] and statuses(result) == ["slip", "capped", "passed"]
+
+
+def test_a_loss_of_shape_one_is_differentiated_all_the_same(fresh_registries):
+    made = exercise("99.loss", function="loss", points=1)
+
+    @made.stage("gradient", points=1)
+    def test_gradient(student):
+        ask_gradients(student, "loss", (torch.tensor([1.0, 2.0]),), {0: torch.tensor([2.0, 4.0])}, "no")
+    assert run(made, lambda x: (x**2).sum(), "loss").earned == 1
+    assert run(made, lambda x: (x**2).sum(0, keepdim=True), "loss").earned == pytest.approx(0.8)
+    assert run(made, lambda x: x**2, "loss").earned == 0
