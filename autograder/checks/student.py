@@ -43,6 +43,9 @@ class Student:
         self.calls = []
         self.stage += 1
 
+    def begin_afresh(self) -> None:
+        """Forget all that the student's code kept, where that can be done: its cells run again before the next stage."""
+
     def call(self, name: str, *args: object, **kwargs: object) -> Returned:
         """Call the student's function `name`. Raises StudentError."""
         return self.ask("call", name, name, args=args, kwargs=kwargs)
