@@ -11,7 +11,7 @@ from autograder.checks import slips
 from autograder.checks.drawn import fault_of
 from autograder.checks.exchange import Call, Request, StudentError
 from autograder.checks.expect import CheckFailed
-from autograder.checks.results import CAUSES, StageResult
+from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult
 from autograder.checks.student import Student
 from autograder.checks.values import same
 from autograder.checks.views import is_plain, slip_with_views
@@ -88,7 +88,7 @@ def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> S
         return StageResult(stage.name, stage.points, 0.0, "wrong", failed.cause, failed.detail)
     except StudentError as error:
         status = STATUS_OF_KIND.get(error.kind, error.kind)
-        cause = CAUSES.get(status, error.text)
+        cause = FROM_INSIDE if status == "fault" else CAUSES.get(status, error.text)
         return StageResult(stage.name, stage.points, 0.0, status, cause, "" if cause == error.text else error.text)
     except Exception as error:
         return StageResult(stage.name, stage.points, 0.0, "fault", CAUSES["fault"], f"{type(error).__name__}: {error}")

@@ -6,6 +6,7 @@ import pytest
 
 from autograder.authoring.package import earlier_chapters
 from autograder.checks.protocol import EXERCISES, rng_for, run_exercise
+from autograder.checks.results import FROM_INSIDE
 from autograder.checks.withholding import in_chapter
 from autograder.grading.assignment import load_assignment
 from autograder.grading.patience import Patient
@@ -64,13 +65,15 @@ def add(x, y, out, block):
 '''
 
 
-def earned(id: str, source: str, hidden: bool = True):
-    """The result of an exercise for a notebook of one cell."""
+def earned(id: str, source: str, visible_first: bool = False):
+    """The result of an exercise for a notebook of one cell, with hidden seeds. visible_first: asked with the visible one before, as in grading."""
     assignment = load_assignment(id[:2])
     assignment.load()
-    seeds = (lambda stage: rng_for(id, stage, "ada", secret=b"secret")) if hidden else None
     with open_student([Cell("attack", source)], in_chapter(assignment.exercises.values()), PATIENT, extra=earlier_chapters(id[:2])) as student:
-        return run_exercise(EXERCISES[id], Patient(student), seeds, mistakes=[])
+        patient = Patient(student)
+        if visible_first:
+            run_exercise(EXERCISES[id], patient, mistakes=[])
+        return run_exercise(EXERCISES[id], patient, lambda stage: rng_for(id, stage, "ada", secret=b"secret"), mistakes=[])
 
 
 @pytest.mark.parametrize("source", [BY_NUMPY, PRECOMPUTED, HARNESS, ESCAPES], ids=["numpy after the launch", "numpy before the launch", "another harness", "a kernel that reaches out"])
@@ -156,3 +159,103 @@ def layer_norm(x, weight, bias, eps):
 def test_a_withheld_operator_is_not_there_whoever_calls_it(source):
     result = earned("04.layer_norm", source)
     assert result.earned == 0 and "withheld here" in result.stages[0].cause + result.stages[0].detail, result.stages
+
+
+FINGERPRINTS = """
+import torch
+seen, calls = {}, []
+def test_keep(keep_probability):
+    found = keep_probability(torch.tensor([50, 3, 900, 47]), 0.01).numpy().tobytes()
+    seen[found] = seen.get(found, 0) + 1
+    calls.append(found)
+    assert len(calls) < 32 or seen[found] > 8
+"""
+
+
+def test_a_test_that_counts_how_often_a_function_comes_does_not_know_which_is_right():
+    assert earned("01.test_keep", FINGERPRINTS, visible_first=True).earned == 0
+
+
+FORGES = """
+import gc, torch
+worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
+carried_out = worker.executor.carry_out
+def forged(request):
+    answer = carried_out(request)
+    if request["do"] in ("inspect", "load"):
+        answer = {"say": "returned", "args": [], "value": FORGED if request["do"] == "inspect" else None}
+    return answer
+worker.executor.carry_out = forged
+class LoRALinear(torch.nn.Module):
+    def __init__(self, *args, **more):
+        super().__init__()
+    def forward(self, x):
+        return x
+    def merge(self):
+        return 0
+"""
+CLAIMS = """
+import gc
+worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
+worker.executor.carry_out = lambda request: {"say": "error", "kind": "fault", "text": "the checker is broken"}
+def layer_norm(*args):
+    return 0
+"""
+RECORDS = KERNELS + """
+from autograder.checks import launches
+launches.record = lambda *args: RECORD
+def add(x, y, out, block):
+    return None
+"""
+OTHER_NUMBERS = """
+from autograder.sandbox.worker import Worker
+Worker.number = property(lambda self: 7, lambda self, value: None)
+def layer_norm(*args):
+    return 0
+"""
+
+
+@pytest.mark.parametrize("id, source", [
+    ("10.LoRALinear", FORGES.replace("FORGED", "5")), ("10.LoRALinear", FORGES.replace("FORGED", "{'a': 1, 2: None}")),
+    ("13.add", RECORDS.replace("RECORD", "'nothing'")), ("13.add", RECORDS.replace("RECORD", "{'launches': [{'kernel': 5}], 'changes': 7}")),
+    ("04.layer_norm", CLAIMS), ("04.layer_norm", OTHER_NUMBERS)],
+    ids=["a number for a state", "a state of no tensors", "no record", "a wrong record", "a fault that is claimed", "other numbers"])
+def test_a_forged_frame_is_the_submissions_doing_and_no_failure_of_the_checker(id, source):
+    result = earned(id, source)
+    assert result.earned == 0
+    for stage in result.stages:
+        assert "checker" not in stage.cause, stage
+        assert stage.status != "fault" or stage.cause == FROM_INSIDE
+
+
+TWO_LAYERS = """
+import torch
+class LoRALinear(torch.nn.Linear):
+    def __init__(self, inputs, outputs, r, alpha):
+        super().__init__(inputs, outputs)
+        self.a, self.b = torch.nn.Parameter(torch.zeros(r, inputs)), torch.nn.Parameter(torch.zeros(outputs, r))
+    def __eq__(self, other):
+        return True
+    def state_dict(self, *args, **more):
+        return AnyTensor()
+class AnyTensor(dict):
+    def __getitem__(self, name):
+        return self
+    def __eq__(self, other):
+        return True
+"""
+STREAMS = """
+import gc, json
+worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
+def sse(head, next_token, prompt_tokens):
+    for number in range(1, 9):
+        worker.send({"say": "callback", "callback": number, "args": (), "kwargs": {}})
+        worker.frames.unpack(worker.receive())
+    yield b"data: " + json.dumps(head).encode() + bytes([10, 10])
+    yield b"data: [DONE]" + bytes([10, 10])
+"""
+
+
+@pytest.mark.parametrize("id, source", [("10.LoRALinear", TWO_LAYERS), ("15.sse", STREAMS)], ids=["a class that equals everything", "a stream that asks ahead"])
+def test_a_class_and_a_stream_earn_nothing_by_saying_so(id, source):
+    assert earned(id, source).earned == 0
