@@ -63,10 +63,12 @@ def raised(sent: object, lowered: object, same: bool, after: object) -> object:
     kind = kind_of(lowered)
     if kind == "other":
         return sent
-    if kind == "value":
-        return cross(lowered if same else after)
-    if kind == "generator":
-        return cross(lowered.inner if same else after)
+    if kind in ("value", "generator"):
+        before = lowered if kind == "value" else lowered.inner
+        found = cross(before if same else after)
+        if type(found) is not type(before) or getattr(found, "dtype", None) != getattr(before, "dtype", None):
+            raise Unreadable("something else in the place of an argument")
+        return found
     memory = cross(lowered.inner[0] if same else after)
     if type(memory) is not torch.Tensor or memory.dtype != sent.storage.dtype or memory.shape != sent.storage.shape:
         raise Unreadable("something else in the place of the memory it was given")

@@ -32,13 +32,14 @@ class Executor:
 
     def __init__(self, namespace: Mapping[str, object], callback: Callable[[int], Callable],
                  let_through: tuple[type[BaseException], ...] = (), packed: Callable[[object], bytes] | None = None,
-                 is_fault: Callable[[BaseException, object], bool] = lambda error, namespace: False):
+                 is_fault: Callable[[BaseException, object], bool] = lambda error, namespace: False, bars: bool = False):
         self.namespace, self.callback, self.let_through = namespace, callback, let_through
         self.packed, self.is_fault = packed, is_fault
         self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
         self._given = Given()
+        self.bars = bars        # whether withheld operators are not there at all (see `barred`)
         self.guard = Guard({})
         self._guards: dict[tuple, Guard] = {}
         self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
@@ -75,7 +76,7 @@ class Executor:
         withheld = request.get("withheld") or {}
         key = tuple(withheld.items())
         if key not in self._guards:
-            self._guards[key] = Guard(withheld)
+            self._guards[key] = Guard(withheld, self.bars)
         self.guard = self._guards[key]
         try:
             return {"say": "returned"} | getattr(self, f"_{request['do']}")(request)

@@ -37,6 +37,10 @@ class Limited(Student):
         super().new_stage()
         self._inner.new_stage()
 
+    def begin_afresh(self) -> None:
+        """See Student."""
+        self._inner.begin_afresh()
+
     def perform(self, request: Request) -> Returned:
         """One request. Raises StudentError, of the kind "time" when the clock stopped it."""
         if request.label in self._late:

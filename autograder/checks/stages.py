@@ -11,7 +11,7 @@ from autograder.checks import slips
 from autograder.checks.drawn import fault_of
 from autograder.checks.exchange import Call, Request, StudentError
 from autograder.checks.expect import CheckFailed
-from autograder.checks.results import CAUSES, StageResult
+from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult
 from autograder.checks.student import Student
 from autograder.checks.values import same
 from autograder.checks.views import is_plain, slip_with_views
@@ -54,6 +54,8 @@ def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.
 def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     """Run one stage, and ask the last question again where an answer was wrong."""
     noted = slips.begin()
+    if exercise.kind == "write-test":
+        student.begin_afresh()       # a test that keeps what it was shown knows which functions come again, and so are right
     result, hint = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if result.status == "wrong" and calls and is_plain(calls[-1]) and _slip_once_more(student, calls[-1]) == slips.AGAIN:
@@ -93,7 +95,8 @@ def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> t
         status, cause, detail, hint = "wrong", failed.cause, failed.detail, failed.hint
     except StudentError as error:
         status = STATUS_OF_KIND.get(error.kind, error.kind)
-        cause = _asked(stage, student) if status == "error" else CAUSES.get(status, error.text)
+        cause = (FROM_INSIDE if status == "fault" else _asked(stage, student) if status == "error"
+                 else CAUSES.get(status, error.text))
         detail = "" if cause == error.text else error.text
     except Exception as error:
         status, cause, detail = "fault", CAUSES["fault"], f"{type(error).__name__}: {error}"

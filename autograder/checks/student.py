@@ -19,6 +19,7 @@ from autograder.checks.slips import SHAPE, note
 from autograder.checks.values import PLAIN, same
 
 MIB = 1024 * 1024
+COUNTS = {"largest", "allocated", "peak", "copied", "flops"}       # see counters.Counter
 
 
 class Student:
@@ -49,13 +50,19 @@ class Student:
         self.calls = []
         self.stage += 1
 
+    def begin_afresh(self) -> None:
+        """Forget all that the student's code kept, where that can be done: its cells run again before the next stage."""
+
     def call(self, name: str, *args: object, **kwargs: object) -> Returned:
         """Call the student's function `name`. Raises StudentError."""
         return self.ask("call", name, name, args=args, kwargs=kwargs)
 
     def counted(self, name: str, *args: object, **kwargs: object) -> Returned:
         """Like `call`, with what the call made of tensors in `counted`: counted beside the student, so it only teaches."""
-        return self.ask("call", name, name, args=args, kwargs=kwargs, more={"count": True})
+        found = self.ask("call", name, name, args=args, kwargs=kwargs, more={"count": True})
+        if found.counted.keys() != COUNTS or min(found.counted.values()) < 0:
+            raise StudentError("unreadable", f"What `{name}` made of tensors was not counted: something else came in the place of the counts.")
+        return found
 
     def build(self, name: str, *args: object, **kwargs: object) -> Handle:
         """Call a class (or any function) and keep the object that it gives."""
@@ -120,7 +127,7 @@ class Student:
         """See `script` here and in `inside`."""
         plain = [(command[0], tuple(command[1:]), {}) for command in commands]
         found = self.ask("script", label, of=of, more={"commands": plain, "watch": list(watch)}).value
-        if type(found) is not list or len(found) != len(plain) or not all(map(_is_outcome, found)):
+        if type(found) is not list or len(found) != len(plain) or not all(_is_outcome(one, watch) for one in found):
             raise StudentError("unreadable", f"`{label or 'The script'}` did not answer every command.")
         return [Outcome(*one) for one in found]
 
@@ -159,8 +166,8 @@ class Student:
         raise NotImplementedError
 
 
-def _is_outcome(one: object) -> bool:
-    return type(one) is tuple and list(map(type, one[1:])) == [str, str, dict]
+def _is_outcome(one: object, watch: Sequence[str]) -> bool:
+    return type(one) is tuple and list(map(type, one[1:])) == [str, str, dict] and list(one[3]) == list(dict.fromkeys(watch))
 
 
 def _changed(before: tuple, after: tuple) -> bool:

@@ -5,13 +5,15 @@ Used beside the student's code, at home and in the sandbox, by the same executor
 one is no fault, calling is. `Guard` watches the calls of one block; it sees through other names, `from` imports and
 libraries that call it on the way, and it remembers a call whose exception the student's code caught.
 
-In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in their place. An
-operator inside torch cannot be taken away; there the guard only refuses, and a student who works round it has to be
-caught by a size or a cap. Threads that the student starts are not watched.
+In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in their place, and
+operators that nothing allowed is made of are refused by torch itself (`barred`). For the others, and at home, the guard
+is a hint and not a wall: code that means to can stop it from looking. Then a size or a cap has to decide.
 """
 import importlib
 import sys
+import threading
 from collections.abc import Mapping
+from functools import partial
 from importlib.machinery import ModuleSpec
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 
@@ -37,11 +39,19 @@ def refuse(name: str, why: str) -> None:
     raise Withheld(_touched[-1])
 
 
-class Guard:
-    """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at its end at the latest."""
+def _refuse_operator(name: str, why: str, *args: object, **more: object) -> None:
+    refuse(name, why)
 
-    def __init__(self, why: Mapping[str, str]):
-        self._why = dict(why)
+
+class Guard:
+    """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at its end at the latest.
+
+    bars: operators are changed as well, see `barred`; not at home, where other code than the check's would miss them.
+    """
+
+    def __init__(self, why: Mapping[str, str], bars: bool = False):
+        self._why, self._bars = dict(why), bars
+        self._functions: list[tuple[FunctionType, CodeType]] = []
         self._codes: dict[CodeType, str] = {}
         self._builtins: dict[object, str] = {}
         self._methods: dict[tuple[type, str], str] = {}
@@ -57,18 +67,24 @@ class Guard:
 
     def __enter__(self) -> "Guard":
         _touched.clear()
+        if self._bars:
+            from autograder.checks.barred import bar
+            operators = self._operators if "torch" in sys.modules else {}
+            bar(self, {one: partial(_refuse_operator, name, self._why[name]) for one, name in operators.items()}, self._functions)
         for name in [name for name in self._not_loaded if name in sys.modules]:
             self._not_loaded.remove(name)
             self._builtins.update(dict.fromkeys(_static_functions(name), name))
-        self._before = sys.getprofile()
+        self._before = sys.getprofile(), threading.getprofile()
         if self._codes or self._builtins or self._methods or self._modules:
             sys.setprofile(self._look)
+            threading.setprofile(self._look)
         if self._mode is not None:
             self._mode.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._before)
+        sys.setprofile(self._before[0])
+        threading.setprofile(self._before[1])
         if self._mode is not None:
             self._mode.__exit__(*error)
         if _touched and not isinstance(error[1], Withheld):
@@ -98,11 +114,11 @@ class Guard:
                 if not name.startswith("reference_impl"):
                     self._builtins.update(dict.fromkeys(_static_functions(name), name))
             elif isinstance(found := _innermost(found), FunctionType):
-                self._codes[found.__code__] = name
+                self._watch(found, name)
             elif isinstance(found, type):
                 for one in map(_innermost, vars(found).values()):
                     if isinstance(one, FunctionType):
-                        self._codes[one.__code__] = name
+                        self._watch(one, name)
                 self._known[found] = name
             elif isinstance(found, BuiltinFunctionType):
                 self._builtins[found] = name
@@ -116,6 +132,12 @@ class Guard:
                                  "module, function or class")
             return
         self._modules.append(name)      # a package that is not loaded yet, or not installed
+
+    def _watch(self, function: FunctionType, name: str) -> None:
+        self._codes[function.__code__] = name
+        if self._bars and not function.__code__.co_freevars:
+            from autograder.checks.barred import refusing_code
+            self._functions.append((function, refusing_code(name, self._why[name])))
 
     def _look(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call":

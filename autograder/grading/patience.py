@@ -47,6 +47,11 @@ class Patient(Student):
         if not self._account.over:       # coming back to life may take as long as all cells
             self._inner.new_stage()
 
+    def begin_afresh(self) -> None:
+        """See Student."""
+        if not self._account.over:
+            self._inner.begin_afresh()
+
     def perform(self, request: Request) -> Returned:
         """One request, unless the function or method has ended badly too often, or the budget is spent."""
         if self._account.over or self.asked_again and self._account.left <= self.AGAIN * self.answered:

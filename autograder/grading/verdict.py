@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
+from autograder.checks.results import FROM_INSIDE
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.limited import Limited
@@ -32,9 +33,11 @@ MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
 BUDGET_SECONDS = 60.0   # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
 UNPAID = "BudgetSpent"      # patience.BudgetSpent, as a check that met it tells it
+REPORTED = "The submission's own process reported a fault or answered what was not asked, twice; no points were decided. Seen: {}"
 FAILED = "The checker failed twice on this exercise; no points were decided."
 NOT_THEIRS = ("The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
               "was handed out names this student otherwise; no points were decided.")
+IN_A_CELL = "a cell failed in a library"
 SPENT = ("The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
          "a loop that does not end, or slow code? `course grade --budget` gives more.")
 LATE = ("The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
@@ -230,7 +233,7 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
                     one, patient, lambda stage, one=one: seeds.rng(one.id, stage),
                     shown=shown, fault=seeds.faults.get(one.id, "")).to_json())
         if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
-            results = [result if result["earned"] >= result["points"] or _unpaid(result) else _fault_of(one, "a cell failed in a library")
+            results = [result if result["earned"] >= result["points"] or _unpaid(result) else _fault_of(one, IN_A_CELL)
                        for one, result in zip(checked, results, strict=True)]
     except Exception as error:      # a fault of ours, whatever it is, must not end the batch
         results += [_fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results):]]
@@ -277,11 +280,17 @@ def _fault_of(one: object, reason: str) -> dict:
     """The result of an exercise that was not judged."""
     return {"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
         {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault",
-         "cause": "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
+         "cause": FROM_INSIDE if reason == IN_A_CELL else "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
 
 
 def _faulty(result: dict) -> bool:
     return any(stage["status"] == "fault" for stage in result["stages"])
+
+
+def _reported(result: dict) -> str:
+    """What the submission's own process reported, where no fault of this exercise is ours, or ""."""
+    faults = [stage for stage in result["stages"] if stage["status"] == "fault"]
+    return REPORTED.format(faults[0]["detail"]) if all(stage["cause"] == FROM_INSIDE for stage in faults) else ""
 
 
 def _unpaid(result: dict) -> bool:
@@ -307,7 +316,7 @@ def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], ac
             verdict.human.append({"exercise": result["exercise"], "reason": spent})
             verdict.stopped_at = account.seconds
         elif _faulty(result):
-            verdict.human.append({"exercise": result["exercise"], "reason": FAILED})
+            verdict.human.append({"exercise": result["exercise"], "reason": _reported(result) or FAILED})
             verdict.fault = True
 
 

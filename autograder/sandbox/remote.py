@@ -54,6 +54,7 @@ class RemoteStudent(Student):
         self._peak = 0
         self._returned = 0                     # bytes that came back in this exercise
         self._number = 0                       # of the last request; answers carry it
+        self._loaded_at = 0                    # the number of the request that ran the cells of this sandbox
         self._ends, self._account = time.monotonic() + limits.total_seconds, account or Account()
         self._cut = False                      # whether it is the account that ends what is going on now
         self._printed = Printed(limits.output_chars)
@@ -87,6 +88,14 @@ class RemoteStudent(Student):
         self._revive()
         for one in self._clean.values():
             one.new_stage()
+
+    def begin_afresh(self) -> None:
+        """End the sandbox, if it was asked anything; `new_stage` starts another one, in which the cells run again."""
+        if self._number == self._loaded_at:
+            return
+        self._end()
+        self._kept.clear()
+        self._loaded = False
 
     def close(self) -> None:
         """End the sandbox and everything in it."""
@@ -290,7 +299,7 @@ class RemoteStudent(Student):
                 if message.get("say") != "cell" or type(running) is not int or not 0 <= running < len(self._cells):
                     raise self._process.die("killed", "it sent something else than its progress")
             self._report_cells(message)
-            self._loaded = True
+            self._loaded, self._loaded_at = True, self._number
         except Died as died:
             self._died(died)
             if running is not None:

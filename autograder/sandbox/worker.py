@@ -98,7 +98,7 @@ class Worker:
         self.namespace = self.module.__dict__
         withheld.install(withheld.GRADERS | WHY)
         inside.refuse_compiler()
-        self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours)
+        self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours, bars=True)
         self.serving, self.turn = False, threading.Lock()
         self.number = 0        # of the request that is being answered
 

@@ -8,7 +8,7 @@ from autograder.checks.protocol import exercise, expect
 
 COUNTING = "01-static-embeddings/counting"
 LOG = {"rtol": 1e-4, "atol": 1e-5}      # a logarithm of a ratio, or a sum of four logarithms: both are right
-COUNTS = ["reference_impl.embeddings.counts"]
+COUNTS = ["reference_impl.embeddings.counts", "reference_impl.embeddings.windows.pairs_plain", "reference_impl.embeddings.windows.window_mask"]
 
 window_counts = exercise("01.window_counts", function="window_counts", points=4, see=f"{COUNTING}#four-headlines",
                          withhold=COUNTS)

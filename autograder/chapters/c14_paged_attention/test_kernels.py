@@ -15,6 +15,8 @@ SILENT = "Nothing is returned: the result is what stands in the tensors that are
 BESIDE = "Something beside the result was written: mask what lies beyond its end."
 COPIED = "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that cannot be a view). They are moved by kernels alone: give these the strides."
 ONE_START = "One call starts one kernel, once, and each program does the part that is its own: one program that does the work of all keeps a GPU waiting."
+RACE = ("A number of {} is written more than once, or read back. Programs run at the same time, so what one reads there another may be "
+        "writing: each number is written once, by one program, and never read.")
 BY_HEAD, APART, TURNED = {"order": (2, 0, 1, 3)}, {"gap": 3}, {"order": (1, 2, 0, 3), "gap": 1}      # how a cache may lie
 FAR = {"gap": 3001}                                                                                   # as in one with many layers: places beyond 2**16
 TOKENS = {"order": (1, 0, 2)}                                                                         # the tokens of a head side by side
@@ -135,6 +137,8 @@ def ask_shares(student, pool: Pool, number: int, cause: str, close: dict = CLOSE
         buffer.expect_intact(cause=BESIDE)
         if asked:
             expect(buffer.values, name, given).close(wanted, **close, cause=cause)
+    expect(after.counted["written"] <= 4 * B * H * number * (D + 1) and after.counted["read 5"] == after.counted["read 6"] == 0).is_true(
+        cause=RACE.format("`parts` or `lse`"), detail=given)
     expect(after.counted["written"] >= 4 * B * H * number * (D + 1) and after.counted["read"] >= 8 * D * pool.k.shape[2] * int(pool.lengths.sum())).is_true(
         cause="Keys and values are read, and `parts` and `lse` are written, by a kernel, and by nothing else.", detail=given)
     same = [torch.equal(now.values.nan_to_num(7.0), old.nan_to_num(7.0)) for now, old in zip(after.args[:5], (pool.q, pool.k, pool.v, pool.tables, pool.lengths))]
@@ -232,6 +236,7 @@ def ask_merge(student, parts: torch.Tensor, lse: torch.Tensor, cause: str, close
     after = student.kernel("merge_shares", Buffer(parts), Buffer(lse), nothing(B, H, D), seed=N + D)
     after.args[2].expect_intact(cause=BESIDE)
     expect(after.args[2].values, "`out`", f"{B} sequences, {H} heads of {D}, {N} shares").close(put_together(parts, lse), **close, cause=cause)
+    expect(after.counted["written"] <= 4 * B * H * D and after.counted["read 2"] == 0).is_true(cause=RACE.format("`out`"))
     expect(after.counted["written"] >= 4 * B * H * D and after.counted["read"] >= 4 * B * H * N).is_true(cause="`parts` and `lse` are read, and `out` is written, by a kernel, and by nothing else.")
     expect(torch.equal(after.args[0].values, parts) and torch.equal(after.args[1].values, lse)).is_true(cause="`parts` and `lse` stay as they were.")
     return after

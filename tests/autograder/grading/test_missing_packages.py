@@ -5,7 +5,7 @@ import pytest
 
 from autograder.grading.stopped import STOPPED
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import FAILED, grade_submission, sandboxes
+from autograder.grading.verdict import REPORTED, grade_submission, sandboxes
 from autograder.sandbox.backend import ProcessBackend
 
 RIGHT = "def double(x):\n    return x + x"
@@ -49,7 +49,7 @@ BROKEN = "import sys\nsys.path[:] = sys.path[:1]\nsys.modules.pop('tqdm', None)\
     "exec(compile('import json; json.no_such_part', '/usr/lib/library.py', 'exec'), {})"])
 def test_a_library_that_should_be_there_and_is_broken_waits_for_a_person(judged, added):
     verdict = judged(HALF, added)
-    assert verdict.human == [{"exercise": "90.double", "reason": FAILED}] and verdict.fault and verdict.tries == 2
+    assert verdict.human == [{"exercise": "90.double", "reason": REPORTED.format("a cell failed in a library")}] and verdict.fault and verdict.tries == 2
 
 
 def test_it_costs_nobody_who_has_all_points_a_wait(judged):

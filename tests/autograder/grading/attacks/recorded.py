@@ -10,8 +10,8 @@ SHORT = 100         # characters of what a verdict says
 HEAD = """\
 # What attackers got
 
-{attacks} hostile submissions of {families} families, graded as a class by `course grade`. An attack that gets through answers rightly, and the
-checks ask what cannot be guessed, so any point would show. Files, processes, sockets and the gradebook are looked at before and after.
+{attacks} hostile submissions of {families} families, answers to toy exercises, graded as a class by `course grade`. An attack that gets through
+answers rightly, and the checks ask what cannot be guessed, so any point would show. Files, processes, sockets and the gradebook are looked at before and after.
 Points gained by all of them together: {gained:g}. Touched outside their sandboxes: {touched}. The batch took {seconds:.0f} s for them all, two at a time.
 Measured on {machine}, with the isolation {isolation}, {date}.
 

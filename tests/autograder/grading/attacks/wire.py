@@ -13,7 +13,7 @@ def message(node, tensors={}, data=b""):
     header = json.dumps({"__metadata__": {"message": node if isinstance(node, str) else json.dumps(node)}, **tensors}).encode()
     framed(struct.pack("<Q", len(header)) + header + data)
 '''
-NO_ANSWER = ("not an answer", "stopped", "answer to another question", "asked twice", "checker failed twice")
+NO_ANSWER = ("not an answer", "stopped", "answer to another question", "asked twice", "answered what was not asked")
 
 FRAMES = [
     Attack("a-frame-that-is-too-long", WORKER + '''
@@ -91,7 +91,7 @@ def double(x):
 def double(x):
     worker.send({"say": "error", "kind": "fault", "text": "the checker is broken", "printed": "", "cut": 0})
     return 0
-''', ("checker failed twice", "stopped", "fault")),
+''', ("reported a fault", "stopped")),
     Attack("closes-the-pipe", WORKER + '''
 def double(x):
     os.close(worker.write_fd)
