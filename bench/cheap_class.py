@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.catalogue import assignments
+from autograder.authoring.solution_sources import has_source, reference_sources, with_function
+from autograder.authoring.student_notebook import ANSWER, Notebook, manual_ids
 from autograder.checks.registry import mistakes_of
 from autograder.grading.assignment import Assignment, load_assignment
-from course.sample_class.handed_in import ANSWER, Notebook, manual_ids
-from course.sample_class.sources import has_source, reference_sources, with_function
 
 CHEAP = {
     "01": ("predict_sizes", "keep_probability", "glove_weight", "cbow_scores", "noise_distribution", "ppmi"),

@@ -27,9 +27,9 @@ from rival_graders import OtterGrader, StockNbgrader
 from sandboxed import chapter_share, ours_alone, stock_alone
 
 from autograder.authoring.notebooks import interpreter_on_path, source_notebook
+from autograder.authoring.student_notebook import Notebook
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.grading.assignment import load_assignment
-from course.sample_class.handed_in import Notebook
 
 PARTS = ("six", "sandbox", "chapter", "many")
 CHAPTER = "01"

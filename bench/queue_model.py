@@ -22,11 +22,11 @@ from pathlib import Path
 from grading import put
 from record import save
 
+from autograder.authoring.student_notebook import Notebook
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.assignment import load_assignment
 from autograder.grading.cluster import Cluster
-from course.sample_class.handed_in import Notebook
 
 CLASS = 100_000
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)

@@ -6,12 +6,12 @@ import nbformat
 import six_questions
 from nbgrader.preprocessors import Execute
 
+from autograder.authoring.student_notebook import Notebook
 from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.reading import reading
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import grade_submission, sandboxes
-from course.sample_class.handed_in import Notebook
 
 SECRET = b"the bench's secret, of any bytes"
 

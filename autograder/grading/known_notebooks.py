@@ -38,9 +38,9 @@ def known_notebooks(assignment: Assignment) -> list[KnownNotebook]:
 
     None if a person reads all of the assignment's answers.
     """
+    from autograder.authoring.solution_sources import has_source, reference_sources, with_function
+    from autograder.authoring.student_notebook import Notebook
     from autograder.checks.registry import mistakes_of
-    from course.sample_class.handed_in import Notebook
-    from course.sample_class.sources import has_source, reference_sources, with_function
 
     perfect, wrong, sources = Notebook(assignment).solve(), Notebook(assignment).solve(), reference_sources(assignment)
     full = {id: float(one.points) for id, one in assignment.exercises.items() if one.stages}

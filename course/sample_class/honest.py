@@ -1,9 +1,10 @@
 """Honest students: right in several ways, wrong in the known ways, half done, and untidy without meaning harm."""
 from collections.abc import Callable
 
+from autograder.authoring.solution_sources import reference_sources, with_function
+from autograder.authoring.student_notebook import Notebook
 from autograder.checks.registry import alternatives_of, mistakes_of
-from course.sample_class.handed_in import Notebook, Sample
-from course.sample_class.sources import reference_sources, with_function
+from course.sample_class.handed_in import Sample
 
 OTHER_WAYS = 2
 

@@ -6,8 +6,9 @@ a canary file, a listening port, the course root.
 import json
 from collections.abc import Callable
 
-from course.sample_class.handed_in import Notebook, Sample, zip_of
-from course.sample_class.sources import reference_sources
+from autograder.authoring.solution_sources import reference_sources
+from autograder.authoring.student_notebook import Notebook
+from course.sample_class.handed_in import Sample, zip_of
 
 NOTHING = {"*": 0.0}
 UNREADABLE = "A person decides: "

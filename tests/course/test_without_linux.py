@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from autograder.authoring.catalogue import ROOT
+from autograder.authoring.student_notebook import Notebook
 from autograder.grading.assignment import load_assignment
-from course.sample_class.handed_in import Notebook
 
 NAME = "03-context-before-attention"
 # What others bring is imported while the system is what it is; then it is another one, and ours is imported.

@@ -19,11 +19,11 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.catalogue import ROOT
+from autograder.authoring.solution_sources import has_source, reference_sources, with_function
 from autograder.checks.registry import mistakes_of
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.grading.assignment import load_assignment
 from autograder.grading.names import safe_name
-from course.sample_class.sources import has_source, reference_sources, with_function
 
 pytestmark = pytest.mark.sandbox
 QUICK = {"03": ("bigram_counts", "judge"), "08": ("next_token_loss", "gpt_sizes"), "16": ("weigh_models", "step_bytes")}

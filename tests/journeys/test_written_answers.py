@@ -9,10 +9,10 @@ import sys
 import pytest
 from PIL import Image
 
+from autograder.authoring.student_notebook import ANSWER, Notebook
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.grading.assignment import load_assignment
-from course.sample_class.handed_in import ANSWER, Notebook
 from tests.book.conftest import violations
 from tests.journeys.conftest import serve
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
+from autograder.authoring.solution_sources import reference_sources
 from autograder.check import check
 from autograder.checks import limited
 from autograder.checks.limited import Limited
 from autograder.checks.protocol import LocalStudent, exercise, run_exercise
 from autograder.checks.rubric import with_code
 from autograder.grading.assignment import load_assignment
-from course.sample_class.sources import reference_sources
 
 
 def stubbed(counts):

@@ -7,9 +7,9 @@ import pytest
 
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.authoring.notebooks import source_notebook, write_notebook
+from autograder.authoring.solution_sources import reference_sources
 from autograder.grading.assignment import load_assignment
 from course.cli import main
-from course.sample_class.sources import reference_sources
 
 
 @pytest.fixture(scope="module")

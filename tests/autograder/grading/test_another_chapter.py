@@ -1,14 +1,14 @@
 """The frame on chapter 2: lists of texts, an exercise of two functions, a cell that cannot be read, mistakes handed in whole."""
 import pytest
 
+from autograder.authoring.solution_sources import reference_sources, with_function
+from autograder.authoring.student_notebook import Notebook
 from autograder.checks.registry import mistakes_of
 from autograder.classroom.feedback import feedback_page
 from autograder.classroom.grades import HandGrades
 from autograder.grading.assignment import load_assignment
 from autograder.grading.schedule import grade_all
 from autograder.grading.submissions import find_submissions
-from course.sample_class.handed_in import Notebook
-from course.sample_class.sources import reference_sources, with_function
 
 pytestmark = pytest.mark.sandbox
 BROKEN = "def wordpiece(word, vocabulary:\n    return []"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.authoring.student_notebook import Notebook
 from autograder.checks.exchange import Returned, StudentError
 from autograder.checks.student import Student
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
@@ -21,7 +22,6 @@ from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, load_verdict, record_path, sandboxes, save_verdict
 from autograder.sandbox.account import Account
 from autograder.sandbox.backend import ProcessBackend
-from course.sample_class.handed_in import Notebook
 
 NAME = "01-static-embeddings"
 DEADLY = '''

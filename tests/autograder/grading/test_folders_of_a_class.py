@@ -107,8 +107,8 @@ def test_a_column_is_canvas_own(tmp_path, capsys):
 @pytest.mark.sandbox
 def test_what_is_written_of_one_assignment_is_not_written_over_by_another(graded, place, notebook_of, capsys):
     """Two assignments through every command; only the table of the last one and the page over all are shared."""
+    from autograder.authoring.student_notebook import Notebook
     from autograder.grading.assignment import load_assignment
-    from course.sample_class.handed_in import Notebook
 
     root, shared = place / "klasse", {"report/grades.csv", "report/index.html"}
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from autograder.authoring.student_notebook import Notebook
 from autograder.classroom.class_book import open_class_book
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.progress import progress
@@ -17,7 +18,6 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.telling import Telling, spoken
 from autograder.grading.verdict import Verdict, record_path
 from course.cli import main
-from course.sample_class.handed_in import Notebook
 
 STAND_IN, FIRST = "90-stand-in", "01-static-embeddings"
 

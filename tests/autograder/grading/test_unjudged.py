@@ -7,11 +7,11 @@ import zipfile
 
 import pytest
 
+from autograder.authoring.student_notebook import ANSWER, Notebook
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.verdict import load_verdict
 from course.cli import main
-from course.sample_class.handed_in import ANSWER, Notebook
 
 pytestmark = pytest.mark.sandbox
 NAME, FIRST = "90-stand-in", "01-static-embeddings"

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
+from autograder.authoring.student_notebook import Notebook
 from autograder.grading import schedule
 from autograder.grading.assignment import load_assignment
 from autograder.grading.submissions import Submission
 from autograder.sandbox import choose_backend
-from course.sample_class.handed_in import Notebook
 
 may_fork = schedule.may_fork        # as imported: the fixtures of this folder put another in its place
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.authoring.student_notebook import ANSWER, Notebook
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config
 from autograder.classroom.whole_class import grade_class
@@ -12,7 +13,6 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES
 from autograder.grading.transplant import ABSENT
 from course.cli import main
-from course.sample_class.handed_in import ANSWER, Notebook
 
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"

@@ -11,6 +11,8 @@ import pytest
 from autograder.authoring.catalogue import assignments
 from autograder.authoring.implementations import namespace_of
 from autograder.authoring.package import earlier_chapters
+from autograder.authoring.solution_sources import has_source, reference_sources, with_function
+from autograder.authoring.student_notebook import Notebook
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.checks.withholding import in_chapter
@@ -20,8 +22,6 @@ from autograder.grading.reading import read_work
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import sandboxes
 from autograder.sandbox import Cell, Limits, RemoteStudent, open_student
-from course.sample_class.handed_in import Notebook
-from course.sample_class.sources import has_source, reference_sources, with_function
 
 pytestmark = pytest.mark.sandbox
 NUMBERS = [one.number for one in assignments()]

@@ -24,7 +24,7 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import grade_submission, sandboxes
 from autograder.sandbox import choose_backend, warm
-from course.sample_class.handed_in import Notebook
+from autograder.authoring.student_notebook import Notebook
 
 path, one = Path(tempfile.mkdtemp()) / "notebook.ipynb", load_assignment("01")
 path.write_bytes(Notebook(one).solve().data())
