@@ -14,8 +14,8 @@ from autograder.checks.values import shortened
 
 MOST = 600          # characters of all that is said of one stage
 KNOWN = 280         # of them at most for the registered mistake
-MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
 DETAIL = 160        # of them at least for numbers or a traceback, if there are as many
+MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
 
 
 def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:

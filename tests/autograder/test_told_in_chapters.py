@@ -10,6 +10,11 @@ from autograder.checks.exercise import exercises_of
 from autograder.checks.local_student import LocalStudent, OurNamespace
 from autograder.checks.messages import MOST, first_failure, sentences
 from autograder.checks.protocol import run_exercise
+from autograder.checks.results import ExerciseResult, StageResult
+from autograder.classroom.feedback import feedback_page
+from autograder.classroom.grades import HandGrades
+from autograder.grading.assignment import load_assignment
+from autograder.grading.verdict import Verdict
 
 
 def told(id, function) -> list[str]:
@@ -71,3 +76,13 @@ def test_a_mean_over_the_wrong_number_has_no_guess_before_the_mistake():
     def over_all_rows(logits, ids, mask):
         return cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
     assert told("08.next_token_loss", over_all_rows)[0].startswith("You leave `mask` aside")
+
+
+def test_the_feedback_page_has_the_notebooks_order_and_only_names_what_follows():
+    stages = [StageResult("growth", 1, 0.0, "wrong", "The stage's cause.", "numbers", "A known mistake."),
+              StageResult("limit", 1, 0.0, "wrong", "A later cause."), StageResult("dtype", 1, 1.0, "passed")]
+    result = ExerciseResult("01.glove_weight", 3, 1.0, stages)
+    page = feedback_page(load_assignment("01"), Verdict("ada", "01-static-embeddings", "", "", results=[result.to_json()]), HandGrades())
+    for part in (page[:page.index("At a glance")], page[page.index('id="glove_weight"'):]):
+        assert 0 <= part.index("A known mistake.") < part.index("cause.")
+    assert "This may follow from it: limit." in page and "A later cause." not in page
