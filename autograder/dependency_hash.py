@@ -1,10 +1,13 @@
 """One hash of some modules and of everything in this repository that they import, directly or not.
 
-What is hashed is code: the syntax trees, without positions, comments and docstrings. So a comment, a docstring or another
-layout never changes a hash, and any change of what is run does. Strings that are no docstrings are code.
+What is hashed is code: the syntax trees, without positions, comments and docstrings. So a comment,
+a docstring or another layout never changes a hash, and any change of what is run does. Strings that
+are no docstrings are code.
 
-Imports are read, not carried out; those inside functions count, too. Packages from elsewhere are pinned by the lock.
+Imports are read, not carried out; those inside functions count, too. Packages from elsewhere are
+pinned by the lock.
 """
+
 import ast
 import contextlib
 import hashlib
@@ -16,10 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-STORE = ROOT / "_build" / "code_hashes.json"      # what was parsed before, by the hash of the text
-MOST_STORED = 5_000                               # of these; about twice the files of this repository
+# What was parsed before, by the hash of the text, and how many of these are kept: about twice the
+# files of this repository.
+STORE = ROOT / "_build" / "code_hashes.json"
+MOST_STORED = 5_000
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-# Where a name stands says whether it is read or set; an empty list is new in some versions of Python only.
+# The place of a name says whether it is read or set.
 SAYS_NOTHING = {"ctx", "kind", "type_comment"}
 
 
@@ -48,7 +53,8 @@ def modules_behind(
 ) -> dict[str, Path]:
     """The file of each of `modules` and of each module of ours that they import, by its name.
 
-    A package that a module lies in is imported with it. skip: modules and packages that are not followed.
+    A package that a module lies in is imported with it. skip: modules and packages that are not
+    followed.
     """
     found: dict[str, Path] = {}
     seen: set[str] = set()
@@ -97,7 +103,8 @@ def _code_of_file(path: Path, package: str, changed: int, size: int) -> Code:
 
 def code_of(source: str, package: str = "") -> Code:
     """The code of a text. package: where it lies, for relative imports."""
-    key = hashlib.sha256(_own_source() + f"{package}\0{source}".encode("utf-8", "surrogatepass")).hexdigest()
+    text = f"{package}\0{source}".encode("utf-8", "surrogatepass")
+    key = hashlib.sha256(_own_source() + text).hexdigest()
     entries = _store().entries
     if key not in entries:
         entries[key] = _parsed(source, package)
@@ -121,7 +128,7 @@ def _own_source() -> bytes:
 
 
 class _Store:
-    """What was parsed before, by the hash of its text, in a file: parsing takes longer than all the rest."""
+    """What was parsed before, in a file: parsing takes longer than all the rest."""
 
     def __init__(self) -> None:
         self.entries: dict[str, list[str]] = {}
@@ -187,6 +194,6 @@ def _imported(node: ast.Import | ast.ImportFrom, package: str) -> list[str]:
     base = node.module or ""
     if node.level:
         parents = package.split(".")
-        above = parents[:len(parents) - node.level + 1]
+        above = parents[: len(parents) - node.level + 1]
         base = ".".join([*above, base] if base else above)
     return [base, *(f"{base}.{alias.name}" for alias in node.names)]

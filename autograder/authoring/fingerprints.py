@@ -1,13 +1,28 @@
-"""The hash of the code that decides what an exercise's answers earn at home, for what authors tried and wrote down."""
+"""The hash of the code that decides what an exercise's answers earn when authors try them."""
+
 from functools import cache
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
 from autograder.dependency_hash import hash_behind
 
-# Imports that decide nothing here: our reference, of which a sample is always tried, and what works out hashes.
-NOT_FOLLOWED = ("reference_impl", "autograder.authoring.fingerprints", "autograder.authoring.proven", "autograder.dependency_hash")
-FOR_KERNELS = tuple(f"autograder.checks.{name}" for name in (
-    "beside_kernels", "compiled", "interpreting", "kernel_source", "kernels", "launches", "marks", "replay"))
+# Imports that decide nothing here: our reference, of which a sample is always tried, and what works
+# out hashes.
+NOT_FOLLOWED = (
+    "reference_impl",
+    "autograder.authoring.fingerprints",
+    "autograder.authoring.proven",
+    "autograder.dependency_hash",
+)
+FOR_KERNELS = (
+    "autograder.checks.beside_kernels",
+    "autograder.checks.compiled",
+    "autograder.checks.interpreting",
+    "autograder.checks.kernel_source",
+    "autograder.checks.kernels",
+    "autograder.checks.launches",
+    "autograder.checks.marks",
+    "autograder.checks.replay",
+)
 
 
 def has_kernels(one: Assignment) -> bool:
@@ -19,13 +34,16 @@ def has_kernels(one: Assignment) -> bool:
 def hash_of_checks(
     number: str, kernels: bool, beside: tuple[str, ...], roots: tuple[str, ...]
 ) -> str:
-    """The hash of `roots`, of a chapter's modules whose names begin in one of the ways `beside`, and what they import.
+    """The hash of `roots` and some modules of a chapter, with what they import.
 
-    kernels: whether what runs kernels counts.
+    kernels: whether what runs kernels counts. beside: how the names of the chapter's modules begin.
     """
     folder = folder_of(number)
-    modules = [f"autograder.chapters.{folder.name}.{path.stem}"
-               for path in sorted(folder.glob("*.py")) if path.name.startswith(beside)]
+    modules = [
+        f"autograder.chapters.{folder.name}.{path.stem}"
+        for path in sorted(folder.glob("*.py"))
+        if path.name.startswith(beside)
+    ]
     if kernels:
         return hash_behind([*roots, *modules, *FOR_KERNELS], NOT_FOLLOWED, ROOT)
     return hash_behind([*roots, *modules], (*NOT_FOLLOWED, *FOR_KERNELS), ROOT)

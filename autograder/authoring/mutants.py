@@ -168,7 +168,7 @@ def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:
-    """What decides an exercise's mutants: its solution, the chapter's checks, and the code that makes and runs mutants."""
+    """The hash of the solution, the chapter's checks, and the code that makes and runs mutants."""
     digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
     around = hash_of_checks(one.number, has_kernels(one), ("test_", "equivalents"), (__name__,))
     digest.update(around.encode())

@@ -1,11 +1,12 @@
 """Which exercises were tried in full as they are now: what lets the tests of every day take samples.
 
 `course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter. Where all pass it writes
-`proven.json` beside the checks: for each exercise a fingerprint, how much was tried, and under how many seeds each
-mistake earned the same points. A fingerprint covers the code that decides what an answer earns (see dependency_hash):
-the solution, its alternatives, the chapter's checks and mistakes, the tests themselves and all that they import; what
-runs kernels only where a solution has one. It covers the versions of the libraries that compute, too, and not our
-reference, which some checks call: a sample is always tried.
+`proven.json` beside the checks: for each exercise a fingerprint, how much was tried, and under how
+many seeds each mistake earned the same points. A fingerprint covers the code that decides what an
+answer earns (see dependency_hash): the solution, its alternatives, the chapter's checks and
+mistakes, the tests themselves and all that they import; what runs kernels only where a solution has
+one. It covers the versions of the libraries that compute, too, and not our reference, which some
+checks call: a sample is always tried.
 """
 import hashlib
 import json
@@ -37,7 +38,8 @@ def fingerprint(one: Assignment, exercise: Exercise) -> str:
 @cache
 def _around(number: str, kernels: bool) -> bytes:
     """A digest of all but the solution."""
-    checks = hash_of_checks(number, kernels, ("test_", "mistakes_"), ("tests.autograder.test_exercises",))
+    roots = (TESTS.removesuffix(".py").replace("/", "."),)
+    checks = hash_of_checks(number, kernels, ("test_", "mistakes_"), roots)
     digest = hashlib.sha256(checks.encode())
     for path in sorted(ROOT.glob(f"solutions/alternatives/{number}-*/*.py")):
         digest.update(path.name.encode() + b"\0" + code_of(path.read_text(encoding="utf-8")).digest)
@@ -58,7 +60,7 @@ def proven(one: Assignment) -> set[str]:
 
 
 def _fingerprint_in(entry: object) -> str:
-    """The fingerprint of one exercise in a ledger; "" where there is none, or one of an earlier form."""
+    """The fingerprint of one exercise in a ledger, or "" for none, or one of an earlier form."""
     return entry["fingerprint"] if isinstance(entry, dict) else ""
 
 

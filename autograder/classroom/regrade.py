@@ -28,8 +28,8 @@ from autograder.grading.verdict import BUDGET_SECONDS, SCHEMA, Verdict, load_ver
 
 STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
-OLD_HASH = ("{} of them are from an earlier release, which worked out the hash of the checks otherwise: it cannot be told whether "
-            "their checks have changed, so they are judged again, once")
+OLD_HASH = ("{} of them are from an earlier release, which worked out the hash of the checks "
+            "otherwise: it cannot be told whether their checks have changed, so they are judged again, once")
 NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course grade` again"
 
 
@@ -81,8 +81,8 @@ class Plan:
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
         return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
-                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot, "foreign": self.foreign,
-                "old_hash": self.old_hash, "failed": self.failed}
+                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot,
+                "foreign": self.foreign, "old_hash": self.old_hash, "failed": self.failed}
 
 
 def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,

@@ -14,9 +14,11 @@ from autograder.dependency_hash import ROOT, code_of, hash_behind
 from autograder.errors import CourseError
 
 SECRET_FILE = ".course-secret"
-# Imports that decide no verdict: the first reads texts and models that no sandbox has, the second works out the hash.
+# Imports that decide no verdict: the first reads texts and models that no sandbox has, the second
+# works out the hash.
 NOT_FOLLOWED = ("reference_impl.corpora", "autograder.dependency_hash")
-LOADED_BY_NAME = ("test_", "mistakes_")     # of a chapter, see checks/exercise.py and checks/registry.py
+# Modules of a chapter, see checks/exercise.py and checks/registry.py.
+LOADED_BY_NAME = ("test_", "mistakes_")
 
 
 class Assignment:
@@ -97,7 +99,7 @@ class Assignment:
 
     @cached_property
     def checks_hash(self) -> str:
-        """The hash of all that decides a verdict: the code, the notebook as students get it, and what is withheld."""
+        """The hash of all that decides a verdict: code, the pristine notebook, and what is withheld."""
         digest = hashlib.sha256(hash_behind(self.deciding_modules(), NOT_FOLLOWED).encode())
         for path, source in sorted(self.earlier.items()):
             digest.update(path.encode() + code_of(source).digest)
@@ -107,17 +109,20 @@ class Assignment:
     def deciding_modules(self) -> list[str]:
         """The modules that decide a verdict, but for those that they import.
 
-        Grading itself, what it puts into a sandbox, the chapter's checks and mistakes, which are loaded by their
-        names, and what the cells of the notebook and the earlier chapters' reference use of our reference.
+        Grading itself, what it puts into a sandbox, the chapter's checks and mistakes, which are
+        loaded by their names, and what the cells of the notebook and the earlier chapters'
+        reference use of our reference.
         """
         from autograder.sandbox.stage import LATER_FILES, WORKER_FILES
 
-        inside = [name.removesuffix(".py").replace("/", ".") for name in (*WORKER_FILES, *LATER_FILES)]
+        files = (*WORKER_FILES, *LATER_FILES)
+        inside = [name.removesuffix(".py").replace("/", ".") for name in files]
         checks = [".".join(path.relative_to(ROOT).with_suffix("").parts)
                   for path in ROOT.glob(f"autograder/chapters/c{self.number}_*/*.py")
                   if path.name.startswith(LOADED_BY_NAME)]
         cells = [cell.source for cell in self.pristine.cells if cell.cell_type == "code"]
-        used = [name for source in (*cells, *self.earlier.values()) for name in code_of(source).imports]
+        sources = (*cells, *self.earlier.values())
+        used = [name for source in sources for name in code_of(source).imports]
         return ["autograder.grading.verdict",
                 *(f"autograder.{name}" for name in inside),
                 *checks,

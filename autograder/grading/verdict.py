@@ -28,7 +28,8 @@ from autograder.grading.transplant import Transplant
 from autograder.sandbox.account import CEILING, Account
 
 SCHEMA = 3
-OTHER_HASH = 2          # records of this schema are read, too; their hash of the checks was worked out otherwise, and fits none of now
+# Records of this schema are read, too. Their hash of the checks was worked out otherwise, so they are stale.
+OTHER_HASH = 2
 MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
 BUDGET_SECONDS = 60.0   # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
@@ -96,7 +97,7 @@ class Verdict:
     def from_json(cls, record: dict) -> "Verdict":
         """The record in `to_json`'s form. A field that it does not have yet has its default.
 
-        Raises TypeError for fields that nobody knows, or when one is missing without which it is no record.
+        Raises TypeError for fields that nobody knows, or when one that every record has is missing.
         """
         if not isinstance(record, dict):
             raise TypeError("a verdict is a dictionary")

@@ -1,4 +1,5 @@
 """Which exercises the tests of every day may sample: those that passed every case as they are."""
+
 import json
 
 import pytest
@@ -39,7 +40,15 @@ def chapter(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     one = assignment("01")
     forget()
-    (folder / LEDGER).write_text(json.dumps({id: entry_of(one, exercise) for id, exercise in one.exercises.items() if exercise.stages}))
+    (folder / LEDGER).write_text(
+        json.dumps(
+            {
+                id: entry_of(one, exercise)
+                for id, exercise in one.exercises.items()
+                if exercise.stages
+            }
+        )
+    )
     yield one, folder
     forget()
 
@@ -64,7 +73,11 @@ CHANGED = [
 ]
 WORDS = [
     ("autograder/chapters/c01_static_embeddings/mistakes_a.py", "x + 1", "x + 1     # too much"),
-    ("autograder/chapters/c01_static_embeddings/candidates.py", "return x", "'The argument.'; return (x)"),
+    (
+        "autograder/chapters/c01_static_embeddings/candidates.py",
+        "return x",
+        "'The argument.'; return (x)",
+    ),
     ("autograder/chapters/c01_static_embeddings/equivalents.py", "{}", "{'a': 'b'}"),
     ("autograder/checks/slips.py", "slip", "'Slips.'\nslip"),
     ("autograder/grading/verdict.py", "1", "2"),
@@ -79,13 +92,17 @@ def edit(root, path, old, new):
 
 
 @pytest.mark.parametrize(("path", "old", "new"), CHANGED)
-def test_a_change_in_what_decides_a_verdict_proves_nothing_any_more(chapter, tmp_path, path, old, new):
+def test_a_change_in_what_decides_a_verdict_proves_nothing_any_more(
+    chapter, tmp_path, path, old, new
+):
     edit(tmp_path, path, old, new)
     assert proven(chapter[0]) == set()
 
 
 @pytest.mark.parametrize(("path", "old", "new"), WORDS)
-def test_a_comment_a_docstring_and_what_runs_elsewhere_leave_the_proof(chapter, tmp_path, path, old, new):
+def test_a_comment_a_docstring_and_what_runs_elsewhere_leave_the_proof(
+    chapter, tmp_path, path, old, new
+):
     before = proven(chapter[0])
     edit(tmp_path, path, old, new)
     assert proven(chapter[0]) == before != set()
@@ -106,7 +123,9 @@ def test_a_change_in_the_frame_tries_all_mutants_again_and_a_comment_does_not(ch
     assert hash_of(one, exercise) != before
 
 
-@pytest.mark.parametrize("pins, proves", [("torch==2.13.1\n", False), ("genanki==0.14.0\ntorch==2.13.0\n", True)])
+@pytest.mark.parametrize(
+    "pins, proves", [("torch==2.13.1\n", False), ("genanki==0.14.0\ntorch==2.13.0\n", True)]
+)
 def test_of_the_lock_file_only_what_computes_counts(chapter, tmp_path, pins, proves):
     (tmp_path / "requirements.lock").write_text(pins)
     forget()

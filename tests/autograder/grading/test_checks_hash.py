@@ -1,4 +1,5 @@
 """What the hash of the checks covers: all code that decides a verdict, and no comment."""
+
 import ast
 import re
 import shutil
@@ -54,8 +55,19 @@ OUTSIDE = {
     "autograder.sandbox.surroundings": "doctor: the sandbox in words",
     "course": "commands, the book and the sample class",
 }
-EQUIVALENTS = "equivalents"     # of each chapter: reasons why a mutant is right, which only authors read
-HEURISTICS = ("misplaced", "rebound", "severed", "stopped", "unclaimed", "limited", "verdict", "reading")
+EQUIVALENTS = (
+    "equivalents"  # of each chapter: reasons why a mutant is right, which only authors read
+)
+HEURISTICS = (
+    "misplaced",
+    "rebound",
+    "severed",
+    "stopped",
+    "unclaimed",
+    "limited",
+    "verdict",
+    "reading",
+)
 FIRST = "autograder.grading.verdict"
 
 
@@ -79,9 +91,16 @@ def inside() -> set[str]:
 
 
 def test_every_module_is_in_the_hash_or_listed_with_the_reason(inside):
-    missing = [name for name in every_module() if name not in inside and not is_below(name, OUTSIDE)
-               and name.rpartition(".")[2] != EQUIVALENTS]
-    assert not missing, f"in no hash: {missing}. Let grading import it, or list it with the reason in OUTSIDE."
+    missing = [
+        name
+        for name in every_module()
+        if name not in inside
+        and not is_below(name, OUTSIDE)
+        and name.rpartition(".")[2] != EQUIVALENTS
+    ]
+    assert not missing, (
+        f"in no hash: {missing}. Let grading import it, or list it with the reason in OUTSIDE."
+    )
 
 
 def test_nothing_that_is_listed_decides_a_verdict(inside):
@@ -102,7 +121,9 @@ def copy(tmp_path_factory) -> Path:
     """A copy of the code, to change."""
     root = tmp_path_factory.mktemp("copy")
     for package in ("autograder", "reference_impl"):
-        shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "chapters"))
+        shutil.copytree(
+            ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "chapters")
+        )
     return root
 
 
@@ -117,16 +138,23 @@ def hash_after(change, path: Path, root: Path) -> tuple[str, str]:
         path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [*(f"grading/{name}" for name in HEURISTICS), "sandbox/worker", "checks/runner"])
+@pytest.mark.parametrize(
+    "name", [*(f"grading/{name}" for name in HEURISTICS), "sandbox/worker", "checks/runner"]
+)
 def test_another_line_of_code_changes_the_hash(name, copy):
-    before, after = hash_after(lambda text: f"{text}\nLAST = 1\n", copy / f"autograder/{name}.py", copy)
+    before, after = hash_after(
+        lambda text: f"{text}\nLAST = 1\n", copy / f"autograder/{name}.py", copy
+    )
     assert before != after
 
 
-@pytest.mark.parametrize("name", ["grading/misplaced", "sandbox/worker", "sandbox/process", "checks/runner"])
+@pytest.mark.parametrize(
+    "name", ["grading/misplaced", "sandbox/worker", "sandbox/process", "checks/runner"]
+)
 def test_a_comment_a_docstring_or_another_layout_leaves_the_hash_as_it_is(name, copy):
     def change(text: str) -> str:
         return "# A remark.\n" + ast.unparse(documented(text)) + "\n\n\n# Another.\n"
+
     before, after = hash_after(change, copy / f"autograder/{name}.py", copy)
     assert before == after
 
@@ -145,27 +173,58 @@ def test_a_remark_in_the_doctor_leaves_the_hash_as_it_is(inside):
     assert "autograder.sandbox.doctor" not in inside and "autograder.sandbox.worker" in inside
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("x = 'a'", "x = 'b'"), ("x = 1", "x = 1.0"), ("x = y", "y = x"), ("def f(): 'd'; 'text'", "def f(): 'text'; 'd'"),
-    ("f(a, b)", "f(a)(b)"), ("x = f'{a}'", "x = f'{b}'"), ("x: int", "x: str"), ("f(*a)", "f(a)"), ("-x", "+x")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 'a'", "x = 'b'"),
+        ("x = 1", "x = 1.0"),
+        ("x = y", "y = x"),
+        ("def f(): 'd'; 'text'", "def f(): 'text'; 'd'"),
+        ("f(a, b)", "f(a)(b)"),
+        ("x = f'{a}'", "x = f'{b}'"),
+        ("x: int", "x: str"),
+        ("f(*a)", "f(a)"),
+        ("-x", "+x"),
+    ],
+)
 def test_different_code_has_different_hashes(one, other):
     assert code_of(one).digest != code_of(other).digest
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("x = 'a'  # why", 'x = ("a")'), ("def f(): 'd'; return 1", "def f(): return 1"), ("f(a,\n  b)", "f(a, b,)"),
-    ("class A:\n 'd'\n x = 1", "class A:\n x = 1"), ("'m'\nx = 1", "x = 1"), ("x = 'a' 'b'", "x = 'ab'")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 'a'  # why", 'x = ("a")'),
+        ("def f(): 'd'; return 1", "def f(): return 1"),
+        ("f(a,\n  b)", "f(a, b,)"),
+        ("class A:\n 'd'\n x = 1", "class A:\n x = 1"),
+        ("'m'\nx = 1", "x = 1"),
+        ("x = 'a' 'b'", "x = 'ab'"),
+    ],
+)
 def test_the_same_code_has_the_same_hash(one, other):
     assert code_of(one).digest == code_of(other).digest
 
 
 def test_a_string_that_students_are_shown_is_code():
-    assert code_of("def f():\n 'd'\n x = 'for @ students'").digest != code_of("def f():\n 'd'\n x = 'for students'").digest
+    assert (
+        code_of("def f():\n 'd'\n x = 'for @ students'").digest
+        != code_of("def f():\n 'd'\n x = 'for students'").digest
+    )
 
 
 def test_imports_of_all_kinds_are_followed(tmp_path):
-    files = {"p/__init__.py": "", "p/a.py": "import p.b\nfrom . import c\ndef f():\n    from .q import d\n", "p/b.py": "", "p/c.py": "",
-             "p/q/__init__.py": "from ..e import x", "p/q/d.py": "from p.q import g as h", "p/q/g.py": "", "p/e.py": "x = 1", "p/alone.py": ""}
+    files = {
+        "p/__init__.py": "",
+        "p/a.py": "import p.b\nfrom . import c\ndef f():\n    from .q import d\n",
+        "p/b.py": "",
+        "p/c.py": "",
+        "p/q/__init__.py": "from ..e import x",
+        "p/q/d.py": "from p.q import g as h",
+        "p/q/g.py": "",
+        "p/e.py": "x = 1",
+        "p/alone.py": "",
+    }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -203,19 +262,35 @@ def test_the_checks_of_chapter_1_stand_on_the_protocol_and_not_on_later_chapters
 
 def test_from_a_package_import_module_leads_to_the_module():
     source = "import os.path\nfrom reference_impl.embeddings import counts\n\ndef f():\n    import json\n"
-    assert list(code_of(source).imports) == ["os.path", "reference_impl.embeddings", "reference_impl.embeddings.counts", "json"]
-    assert file_of("reference_impl.embeddings.counts").name == "counts.py" and file_of("json") is None
+    assert list(code_of(source).imports) == [
+        "os.path",
+        "reference_impl.embeddings",
+        "reference_impl.embeddings.counts",
+        "json",
+    ]
+    assert (
+        file_of("reference_impl.embeddings.counts").name == "counts.py" and file_of("json") is None
+    )
 
 
 CELL = '# %% nbgrader={"grade": false, "grade_id": "f", "locked": false, "schema_version": 3, "solution": true, "task": false}\n'
 
 
-@pytest.mark.parametrize(("changed", "old", "new", "differs"), [
-    ("01-first", "x + 1", "x + 2", True), ("03-third", "x + 1", "x + 2", False), ("01-first", "x + 1", "x + 1  # one", False)])
+@pytest.mark.parametrize(
+    ("changed", "old", "new", "differs"),
+    [
+        ("01-first", "x + 1", "x + 2", True),
+        ("03-third", "x + 1", "x + 2", False),
+        ("01-first", "x + 1", "x + 1  # one", False),
+    ],
+)
 def test_a_change_in_an_earlier_chapters_reference_changes_the_checks_hash_and_one_in_a_later_or_a_remark_does_not(
-        tmp_path, monkeypatch, changed, old, new, differs):
+    tmp_path, monkeypatch, changed, old, new, differs
+):
     for name in ("01-first", "02-second", "03-third"):
-        (tmp_path / f"{name}.py").write_text(CELL + "def helper(x):\n    return x + 1\n\ndef f(x):\n    return helper(x)\n")
+        (tmp_path / f"{name}.py").write_text(
+            CELL + "def helper(x):\n    return x + 1\n\ndef f(x):\n    return helper(x)\n"
+        )
     monkeypatch.setattr(catalogue, "SOLUTIONS", tmp_path)
     monkeypatch.setattr("autograder.authoring.package.function_names", lambda one: ["f"])
     before = hash_of_second()
