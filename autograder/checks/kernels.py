@@ -58,7 +58,7 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
     if harness.beside.computed:
         raise Failed("unreadable", f"torch computes beside your kernels (`{harness.beside.computed}`). The numbers are computed in kernels.")
     counted = {"launches": harness.launches, "programs": harness.programs, "read": harness.read, "written": harness.written, "most": harness.most,
-               "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "copied": harness.beside.copied}
+               "loads": harness.loads, "stores": harness.stores, "operations": harness.operations, "rounded": harness.rounded, "copied": harness.beside.copied}
     return value, counted | {f"read {place}": harness.read_of(view) for place, one in enumerate(args) for view, _ in buffers if one is view}
 
 
@@ -109,7 +109,7 @@ class Harness:
     stray, or "". A grid may be as large as asked while one of its programs does the work of all: so the most is counted."""
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
-        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self._own = 0
+        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self.rounded = self._own = 0
         self.complaint, self.beside = "", Beside()
         self._guarded = {_begin_of(memory): view for view, memory in buffers}
         self._reads = dict.fromkeys(self._guarded, 0)
@@ -169,6 +169,8 @@ class Harness:
 
     def _dot(self, original: Callable, a: Any, b: Any, *others: Any) -> Any:
         self.operations += 2 * a.data.size * b.data.shape[-1]
+        precision = others[1] if len(others) > 1 else None
+        self.rounded += a.data.dtype == np.float32 and getattr(precision, "name", "") == "TF32"
         return original(a, b, *others)
 
     def _set_grid(self, original: Callable, *size: int) -> None:

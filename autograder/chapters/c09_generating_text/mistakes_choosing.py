@@ -17,7 +17,8 @@ def _draw(logits, temperature, u, bent=lambda logits, T: (logits / T).softmax(1)
     return logits.argmax(1) if temperature == 0 else _picked(bent(logits, temperature), u, **other)
 
 
-@mistake(DRAW, "times-temperature", caught_by="temperature", loses=2.5, misconception="You multiply by the temperature. Divide.")
+@mistake(DRAW, "times-temperature", caught_by="temperature", loses=2.5, 
+         misconception="You multiply the logits by the temperature, or take probabilities to that power, which is the same. Divide the logits by it.")
 def _(logits, temperature, u):
     return _draw(logits, temperature, u, lambda logits, T: (logits * T).softmax(1))
 
@@ -30,6 +31,16 @@ def _(logits, temperature, u):
 @mistake(DRAW, "softmax-twice", caught_by="sums", loses=6, misconception="You take the softmax of the softmax.")
 def _(logits, temperature, u):
     return _draw(logits, temperature, u, lambda logits, T: (logits.softmax(1) / T).softmax(1))
+
+
+@mistake(DRAW, "to-the-power-of-the-temperature", caught_by="temperature", loses=2.5, misconception=(
+    "You multiply the logits by the temperature, or take probabilities to that power, which is the same. "
+    "Divide the logits by it."))
+def _(logits, temperature, u):
+    def powers(logits, T):
+        raised = logits.softmax(1) ** T
+        return raised / raised.sum(1, keepdim=True)
+    return _draw(logits, temperature, u, powers)
 
 
 @mistake(DRAW, "divides-by-zero", caught_by="greedy", loses=0.5, misconception="At temperature 0 you divide by 0. Take the largest logit there.")
