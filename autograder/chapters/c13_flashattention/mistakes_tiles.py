@@ -236,7 +236,7 @@ forward("tile-maximum", "causal", 4, "Your new peak is the tile's own maximum: w
 
 
 forward("mask-of-all", "memory", 1, "You make a mask of all queries by all keys at once. Make the mask of one tile at a time.", full_mask=True)
-forward("one-key-early", "causal", 3, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", stops_early=True)
+forward("one-key-early", "causal", 4, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", stops_early=True)
 
 
 @mistake(FORWARD, "nan-where-nothing-is-seen", caught_by="fewer or more queries", loses=2, misconception="Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf.")
