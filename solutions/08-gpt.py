@@ -290,7 +290,7 @@ for name, sees in {"up to t": lambda t, s: s <= t, "everything": lambda t, s: s 
 # - There may be no block. $T$ goes from 1 to $P$. $H$ divides $C$, and may be 1 or $C$.
 # - There is no padding, and no dropout: in training mode the model gives the same numbers.
 # - The model has no other parameters, and no other tensors in its `state_dict`: a mask that you keep as a buffer needs `persistent=False`.
-# - Scores, divided by the root, may be as large as a million, up or down. What is hidden stays hidden then, too.
+# - Scores, divided by the root, may be as large as 500, up or down: what is hidden must not influence anything then either.
 # - Two models share nothing. Asking a model twice gives the same answer twice, and asking leaves its weights as they were.
 # - The model is trained: a gradient reaches every parameter that plays a part, and `tokens` from both of its uses.
 # - `norm_first` is always given here; its default in the stub is GPT-2's.
@@ -480,7 +480,7 @@ for name, shape in shapes.items():
 # - The same numbers may come at any `t`: nothing is kept between calls, and the arguments stay as they are.
 # - Where a gradient has been 0 from the first step on, the quotient is 0.
 #
-# **In**: `p`, `g`, `m` and `v` float32 of one shape with one to three axes; `v` at least 0, and 0 only where `m` is; `t` an int from 1 to a million; `rate` a float from 0 to 1; `betas` a tuple of two floats from 0 to 0.9999; `eps` a float from $10^{-8}$ to 1; `decay` a float from 0 to 1. **Out**: a tuple of three float32 tensors of that shape. `v` is compared to four digits also where it is small.
+# **In**: `p`, `g`, `m` and `v` float32 of one shape with one to three axes; `v` at least 0, and 0 only where `m` is; `t` an int from 1 to a million; `rate` a float from 0 to 1; `betas` a tuple of two floats from 0 to 0.999; `eps` a float from $10^{-8}$ to 1; `decay` a float from 0 to 1. **Out**: a tuple of three float32 tensors of that shape. `v` is compared to four digits also where it is small.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -716,7 +716,7 @@ if cache is not None:
 # **Rules**
 #
 # - The whole prompt goes into the first call. After it, each call has one token. No token is read twice, and the last new token is not read at all: n calls in all.
-# - Call it as `step(ids, start)`, without names, with a list of ints and an int: no tuple, no tensor, no tensor in a list. It changes neither.
+# - Call it as `step(ids, start)`, with a list of ints and an int: no tuple, no tensor, no tensor in a list. It changes neither.
 # - With n = 0 nothing is asked: the list is empty.
 # - No token ends the text early.
 #

@@ -268,7 +268,7 @@ if attempt(merge, *cuts[300][:2]) is not None:
 # - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
 # - Causal as in the rules of all exercises: query $t$ stands at place $t + S - T$. A query that sees no key has zeros in `out`, and $-\infty$ in `lse`.
 # - Scores may be as large as 300 and as low as -300, all of a row too. There `out` and `lse` are compared to three digits, and to 0.001 near 0.
-# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked twice: with one head, $D$ = 8, 4,096 queries, 128 keys and tiles of 128 by 128; and causal with two heads, $D$ = 2, 1,024 queries, as many keys and tiles of 256 by 128. All tensors that your function holds at once must fit into 1.5 MiB there; a row or a column of tiles does not. Torch's tensors are what is counted.
+# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked twice: with one head, $D$ = 8, 4,096 queries, 128 keys and tiles of 128 by 128; and causal with two heads, $D$ = 2, 1,280 queries, as many keys and tiles of 128 by 128. All tensors that your function holds at once must fit into 1.5 MiB there; a table or a mask of all queries by all keys does not. Torch's tensors are what is counted.
 #
 # **In**: `q` $(H, T, D)$, `k` and `v` $(H, S, D)$, float32; `rows` and `columns` ints from 1 to 512; `causal` True or False. **Out**: a tuple of two float32 tensors.
 #
@@ -532,7 +532,7 @@ print(out.tolist())
 #
 # - Rows may lie apart in memory: row $r$ of x begins at `r * x.stride(0)`, and that may be more than $C$. The numbers of a row lie side by side. The same holds for `out`, with a stride of its own. What lies between the rows belongs to neither: it is not read or written.
 # - The last block of a row may be ragged. What `other` puts in place of numbers that are not there must change neither the peak nor the sum.
-# - Numbers lie between -10,000 and 10,000.
+# - Numbers lie between -10,000 and 10,000. Four digits are compared there too; a log-sum-exp of 10,000 keeps only three after the point, too few for `exp(number - log-sum-exp)`.
 #
 # **In**: `x` and `out` float32 $(R, C)$, $R$ from 1 to 20, $C$ from 1 to 300; `block` a power of two from 1 to 1024, with at most 40 blocks in a row. **Out**: nothing; `out` holds the shares.
 #

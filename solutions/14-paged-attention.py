@@ -407,8 +407,8 @@ if pool is not None:
 #
 # **Rules**
 #
-# - A key is a `bytes` of 16 to 64 bytes, however long the text is.
-# - Nobody must be able to make two texts with the same key: who can, reads another's answer. So take sha256 or the like. Sums, checksums (`zlib.crc32`) and Python's `hash` are none, and neither is a short one that is filled up with zeros.
+# - A key is a `bytes` of 32 to 64 bytes, however long the text is.
+# - Nobody must be able to make two texts with the same key: who can, reads another's answer. So take sha256 or the like, and all of its bytes. For md5 and sha1 such texts are known. Sums, checksums (`zlib.crc32`) and Python's `hash` are no such functions, and neither is a short one that is filled up.
 # - The salt belongs to a user or a firm: who has another salt finds nothing, and cannot even learn whether his guess at a text was right. It may be empty, and it may be any bytes.
 #
 # **In**: `ids` a list of 0 to 3000 ints, from 0 to $2^{40}$; `block_size` from 1 to 300; `salt` a `bytes` of 0 to 100. **Out**: a list of `bytes`.

@@ -126,7 +126,7 @@ class Harness:
     stray, or "". A grid may be as large as asked while one of its programs does the work of all: so the most is counted."""
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
-        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self._own = 0
+        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self.rounded = self._own = 0
         self.complaint, self.beside = "", Beside()
         # The number of an object may come again, and name another: only a view of its own memory is one.
         self._buffers = [(view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)]
@@ -157,7 +157,8 @@ class Harness:
 
     def counted(self, args: tuple) -> dict[str, int]:
         """All counts, by name; "read 2" is what was read of the third argument."""
-        names = ("launches", "programs", "read", "written", "most", "loads", "stores", "operations")
+        names = ("launches", "programs", "read", "written", "most", "loads", "stores", "operations",
+                 "rounded")
         reads = {f"read {place}": self.read_of(view) for place, one in enumerate(args) for view, _ in self._buffers if one is view}
         return {name: getattr(self, name) for name in names} | {"copied": self.beside.copied} | reads
 
@@ -194,6 +195,8 @@ class Harness:
 
     def _dot(self, original: Callable, a: Any, b: Any, *others: Any) -> Any:
         self.operations += 2 * a.data.size * b.data.shape[-1]
+        precision = others[1] if len(others) > 1 else None
+        self.rounded += a.data.dtype == np.float32 and getattr(precision, "name", "") == "TF32"
         return original(a, b, *others)
 
     def _set_grid(self, original: Callable, *size: int) -> None:

@@ -55,14 +55,6 @@ def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float() / x_max) ** alpha
 
 
-@mistake(WEIGHT, "masks-added", caught_by="arguments", loses=1,
-         misconception="You add both cases, each times its mask. Where the power is infinite, 0 times infinity is NaN: choose "
-                       "with torch.where, or cut before you raise.")
-def _(counts, x_max=100.0, alpha=0.75):
-    below = (counts < x_max).float()
-    return below * (counts.float() / x_max) ** alpha + (1 - below)
-
-
 @mistake(WEIGHT, "logarithm", caught_by="growth", loses=2,
          misconception="You compress with a logarithm. GloVe's weight is a power of the count.")
 def _(counts, x_max=100.0, alpha=0.75):

@@ -42,11 +42,10 @@ def test_from_the_maximum_on_the_weight_is_one(student, rng):
         number = torch.cat([torch.tensor([100.0]), uniform(rng, 101, 5000, 4), uniform(rng, 1, 60, few)])
         weight = expect(student.glove_weight(number)).is_tensor(shape=tuple(number.shape), dtype=torch.float32)
         expect(weight[:5], "The weight of counts of 100 and more").equals(
-            torch.ones(5), cause="From x_max on every count should weigh exactly 1, not more and not less.")
-        expect(bool((weight[:5] == 1).all())).is_true(cause="From x_max on every count should weigh exactly 1, not nearly.")
+            torch.ones(5), cause="From x_max on every count should weigh 1, not more and not less.")
         expect(bool((weight[5:] < 0.9).all())).is_true(cause="Counts below x_max should weigh less than 1.")
     expect(student.glove_weight(torch.tensor([5_000_000_000, 3_000_000_000, 100])), given="counts up to five billion").equals(
-        torch.ones(3), cause="From x_max on every count should weigh exactly 1. These need more than 32 bits.")
+        torch.ones(3), cause="From x_max on every count should weigh 1. These need more than 32 bits.")
 
 
 @glove_weight.stage("arguments", points=1)
@@ -81,16 +80,11 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
     for number in (torch.tensor([0.25, 1.0, 2.25, 2.5, 3.0]), torch.tensor([1, 2, 3]), torch.tensor([3, 2, 1], dtype=torch.int32)):
         expect(student.glove_weight(number, 2.5, 0.5), given=f"x_max 2.5, alpha 0.5, counts of dtype {number.dtype}").equals(
             right_weight(number, 2.5, 0.5), cause="x_max may be a fraction, such as 2.5, and should be used as it is.")
-    for number, x_max, alpha in ((torch.tensor([900_000, 999_999, 700_000]), 1_000_000, 8), (torch.tensor([3, 90, 101]).int(), 100, 5),
-                                 (torch.tensor([0.25, 0.5, 1.0]), 1, 1), (torch.tensor([0.001, 0.05, 0.1, 3.0]), 0.1, 0.1)):
-        expect(student.glove_weight(number, x_max, alpha), given=f"counts {number.tolist()}, x_max {x_max}, alpha {alpha}").equals(
-            right_weight(number, x_max, alpha), cause="x_max and alpha may be ints or fractions, small or large, and are used as they are. A "
-                                                      "whole count to the power 8 may need more than 64 bits.")
-    for number, x_max in ((torch.tensor([5_000_000_000, 2, 1]), 2.0), (torch.tensor([2e6, 1e6, 5e5]), 1e6)):
-        expect(student.glove_weight(number, x_max, 8.0), given=f"counts {number.tolist()}, x_max {x_max:g}, alpha 8").equals(
-            right_weight(number, x_max, 8.0), cause="From x_max on every count should weigh exactly 1, whatever alpha is. A large "
-                                                    "count or x_max to the power 8 is infinite in float32, and 0 times infinity or "
-                                                    "infinity over infinity is NaN: divide and cut before you raise.")
+    for number, x_max, alpha in ((torch.tensor([9_000, 9_999, 7_000]), 10_000.0, 2.0), (torch.tensor([3, 90, 101]).int(), 100.0, 1.0),
+                                 (torch.tensor([0.001, 0.05, 0.1, 3.0]), 0.1, 0.1), (torch.tensor([5_000_000_000, 2, 1]), 2.5, 2.0),
+                                 (torch.tensor([2e4, 1e4, 5e3]), 1e4, 2.0)):
+        expect(student.glove_weight(number, x_max, alpha), given=f"counts {number.tolist()}, x_max {x_max:g}, alpha {alpha:g}").equals(
+            right_weight(number, x_max, alpha), cause="x_max and alpha may be small or large, and are used as they are.")
 
 
 analogy = exercise("01.analogy", function="analogy", points=5, see="01-static-embeddings/judging#analogies",

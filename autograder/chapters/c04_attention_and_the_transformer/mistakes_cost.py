@@ -18,13 +18,14 @@ def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, biases=0)
 
 
-@mistake(COST, "no-norms", caught_by="parameters", loses=2, 
-         misconception="4 C parameters are missing: either the two norms, or the biases of the four matrices of attention.")
+@mistake(COST, "no-norms", caught_by="parameters", loses=2, misconception=(
+    "4 C parameters are missing: either the two norms, or the biases of attention's four matrices."))
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=0)
 
 
-@mistake(COST, "one-norm", caught_by="parameters", loses=2, misconception="You count one norm. A block has two, one for each sublayer.")
+@mistake(COST, "one-norm", caught_by="parameters", loses=2, misconception=(
+    "2 C parameters are missing: either one of the two norms, or the biases of both."))
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=2 * hidden)
 

@@ -41,7 +41,8 @@ def _(*sizes):
     return _sizes(*sizes, block=3 * (sizes[2]**2 + sizes[2]) + 2 * sizes[2] * sizes[5] + sizes[5] + sizes[2] + 4 * sizes[2])
 
 
-@mistake(SIZE, "one-norm", caught_by="blocks", loses=2, misconception="You count one norm in a block. It has two.")
+@mistake(SIZE, "one-norm", caught_by="blocks", loses=2, misconception=(
+    "2 C parameters are missing in each block: either one of its two norms, or the biases of both."))
 def _(*sizes):
     return _sizes(*sizes, block=4 * (sizes[2]**2 + sizes[2]) + 2 * sizes[2] * sizes[5] + sizes[5] + sizes[2] + 2 * sizes[2])
 

@@ -6,6 +6,10 @@ from torch.nn.functional import gelu
 from autograder.checks.registry import mistake
 
 MODEL = "08.GPT"
+NOT_IN_THE_TABLE = ("Your `state_dict` has a tensor that the table does not list: an output matrix of its own (the output "
+                    "is `tokens`), or a mask kept as a buffer (use `persistent=False`).")
+TOO_SMALL = ("Your mask of -100 is too small: where all visible scores are lower still, a hidden one wins. "
+             "Use minus infinity.")
 
 
 class Base(nn.Module):
@@ -100,7 +104,7 @@ class _Probabilities(Base):
         return super().read(x).softmax(2)
 
 
-@mistake(MODEL, "own-output", caught_by="embeddings", loses=10, misconception="Your output layer has a matrix of its own. The output is the table of tokens, which is one parameter with one name.")
+@mistake(MODEL, "own-output", caught_by="embeddings", loses=10, misconception=NOT_IN_THE_TABLE)
 class _OwnOutput(Base):
     def __init__(self, V, P, C, L, H, norm_first=True):
         super().__init__(V, P, C, L, H, norm_first)
@@ -108,6 +112,16 @@ class _OwnOutput(Base):
 
     def read(self, x):
         return self.output(x)
+
+
+@mistake(MODEL, "mask-in-the-state", caught_by="embeddings", loses=10, misconception=NOT_IN_THE_TABLE)
+class _MaskInTheState(Base):
+    def __init__(self, V, P, C, L, H, norm_first=True):
+        super().__init__(V, P, C, L, H, norm_first)
+        self.register_buffer("mask", torch.ones(P, P, dtype=torch.bool).tril())
+
+    def seen(self, T):
+        return self.mask[:T, :T]
 
 
 @mistake(MODEL, "detached-tie", caught_by="tie", loses=1, misconception="You detach the table at the output, so it learns from its first use alone.")
@@ -169,10 +183,17 @@ class _Zeros(Base):
         return (q @ k.transpose(2, 3) * self.scale(q)).masked_fill(~self.seen(q.shape[2]), 0.0).softmax(3)
 
 
-@mistake(MODEL, "lowered-by-ten-thousand", caught_by="attention", loses=2.5, misconception="You lower the scores ahead by 10,000. Where those that are seen are lower still, what is ahead wins: it takes minus infinity.")
+@mistake(MODEL, "lowered-by-a-hundred", caught_by="attention", loses=2.5, misconception=TOO_SMALL)
 class _Lowered(Base):
     def look(self, q, k):
-        return (q @ k.transpose(2, 3) * self.scale(q) - 10_000.0 * ~self.seen(q.shape[2])).softmax(3)
+        return (q @ k.transpose(2, 3) * self.scale(q) - 100.0 * ~self.seen(q.shape[2])).softmax(3)
+
+
+@mistake(MODEL, "filled-with-minus-a-hundred", caught_by="attention", loses=2.5, misconception=TOO_SMALL)
+class _Filled(Base):
+    def look(self, q, k):
+        scores = q @ k.transpose(2, 3) * self.scale(q)
+        return scores.masked_fill(~self.seen(q.shape[2]), -100.0).softmax(3)
 
 
 @mistake(MODEL, "masked-after-the-softmax", caught_by="attention", loses=5.5, misconception="You mask after the softmax, so that what is left does not add up to 1.")

@@ -162,6 +162,18 @@ def _(parts, counts, max_norm):
     return _clipped(dict(zip(parts[0], totals)), max_norm)
 
 
+@mistake(COMBINE, "equal-shapes-by-order", caught_by="mean", loses=3.5,
+         misconception="You match gradients of equal shape by their order. Match them by name.")
+def _(parts, counts, max_norm):
+    totals = {name: torch.zeros_like(one) for name, one in parts[0].items()}
+    for part in parts:
+        left = list(part.values())
+        for name, total in totals.items():
+            place = next(at for at, one in enumerate(left) if one.shape == total.shape)
+            totals[name] = total + left.pop(place)
+    return _clipped(_times(totals, 1 / sum(counts)), max_norm)
+
+
 @mistake(COMBINE, "length-after", caught_by="length", loses=3, misconception="You return the length after it was cut. Asked is the one before, which says whether the training is in trouble.")
 def _(parts, counts, max_norm):
     clipped, _ = _clipped(_times(_sum(parts), 1 / sum(counts)), max_norm)

@@ -129,23 +129,32 @@ def test_one_head_sees_itself_and_what_came_before(student, rng):
         ask(student, rng, rule, (*sizes, 1, 1, True), texts, thinks=False)
     model, (weights, ids) = student.build("GPT", 6, 4, 5, 1, 1, True), with_large_scores(rng, 6, 4, 5)
     inside(model).load(weights)
-    expect(model(ids), "Your logits").close(logits_of(weights, ids, 1, True).float(), **CLOSE, cause="Scores are very large here: those that are seen may all lie below -120,000, and hidden ones 200,000 above them. "
-                                            "Lowering these by 100,000 hides nothing then, nor does setting them to -100,000. Set them to minus infinity.")
+    cause = ("Scores are in the hundreds here: all that a token sees may be below -100, and a hidden one 200 above them. "
+             "Lowering hidden scores by 100, or setting them to -100, does not hide them. Set them to minus infinity.")
+    expect(model(ids), "Your logits").close(logits_of(weights, ids, 1, True).float(), **CLOSE, cause=cause)
 
 
 def with_large_scores(rng, V: int, T: int, C: int) -> tuple[dict[str, Tensor], Tensor]:
-    """Weights of a block with one head, and a text, in which all that some token sees have scores below -120,000, and a hidden one is 200,000 above them; no two in a row are near each other."""
-    for _ in range(500):
+    """Weights of a block with one head, and a text with scores in the hundreds.
+
+    All that some token sees have scores below -120, and a hidden one is 200 above them. No two scores in a row are
+    near each other, so rounding decides nothing.
+    """
+    ahead = torch.ones(T, T, dtype=torch.bool).triu(1)
+    while True:
         weights, ids = drawn(rng, V, T, C, 1, True, thinks=False), counts(rng, 0, V - 1, 1, T)
-        weights["blocks.0.qkv.weight"][:2 * C] *= 330
-        x = normed(weights["tokens.weight"][ids[0]] + weights["places.weight"][:T], weights, "blocks.0.norm_1").double()
-        q, k, _ = (x @ weights["blocks.0.qkv.weight"].double().T + weights["blocks.0.qkv.bias"].double()).chunk(3, 1)
+        weights["blocks.0.qkv.weight"][:2 * C] *= 10
+        x = weights["tokens.weight"][ids[0]] + weights["places.weight"][:T]
+        x = normed(x, weights, "blocks.0.norm_1").double()
+        made = x @ weights["blocks.0.qkv.weight"].double().T + weights["blocks.0.qkv.bias"].double()
+        q, k, _ = made.chunk(3, 1)
         scores = q @ k.T / math.sqrt(C)
-        gaps = (scores[:, :, None] - scores[:, None])[:, ~torch.eye(T, dtype=torch.bool)].abs().min()
-        lowest, above = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -math.inf).amax(1), scores.masked_fill(torch.ones(T, T, dtype=torch.bool).tril(), -math.inf).amax(1)
-        if gaps > 200 and bool(((lowest < -120_000) & (above > lowest + 200_000)).any()) and scores.abs().max() < 1_000_000:
-            break
-    return weights, ids
+        pairs = (scores[:, :, None] - scores[:, None])[:, ~torch.eye(T, dtype=torch.bool)]
+        seen = scores.masked_fill(ahead, -math.inf).amax(1)
+        hidden = scores.masked_fill(~ahead, -math.inf).amax(1)
+        shows = bool(((seen < -120) & (hidden > seen + 200)).any())
+        if shows and pairs.abs().min() > 12 and scores.abs().max() < 500:
+            return weights, ids
 
 
 @gpt.stage("heads", points=1, after="attention")

@@ -30,12 +30,15 @@ ONE, EACH, COPIES = {"width": 1}, {"best_of_each": True}, {"copies": 5}
 PLAIN, NO_LENGTH = {"divide": False}, {"counted": lambda ids: 1}
 ENDED, PLACES, REPLACED, GO_ON = {"unfinished": False}, {"ended": "keep their places"}, {"ended": "replaced"}, {"ended": "go on"}
 OTHERS, FIRST = (ENDED, PLACES, REPLACED), {"first_end": True}
+EARLIEST, LARGEST, TOGETHER = {"compared": "first"}, {"compared": "largest"}, {"compared": "together"}
 KINDS = {
     "beams of 2": Kind(4, 2, 4, None, 0.0, (ONE, EACH, COPIES)), "beams of 3": Kind(5, 3, 5, None, 0.0, (ONE, EACH, COPIES)), "beams of 5": Kind(6, 5, 4, None, 0.0, (ONE, EACH, {"width": 2})),
     "one too many": Kind(5, 2, 4, None, 0.0, ({"width": 3},)), "go on": Kind(5, 2, 4, 1.0, 0.0, (GO_ON,), OTHERS), "lost": Kind(5, 3, 4, 1.0, 0.0, ({"ended": "lost"},), OTHERS),
     "first": Kind(4, 2, 5, 0.0, 0.0, (FIRST,), OTHERS), "places": Kind(5, 3, 5, 1.0, 1.0, (PLACES,), (ENDED,)),
     "replaced": Kind(5, 2, 5, 1.0, 1.0, (REPLACED,), (ENDED,)), "half": Kind(5, 3, 5, 1.0, 0.5, (PLAIN, NO_LENGTH, FIRST), OTHERS), "whole": Kind(5, 3, 5, 1.0, 1.0, (PLAIN, NO_LENGTH, FIRST), OTHERS),
-    "double": Kind(5, 3, 4, 1.0, 2.0, (PLAIN, NO_LENGTH, FIRST), OTHERS), "unfinished": Kind(5, 3, 3, 1.0, 0.0, (ENDED, FIRST, ONE), (GO_ON, PLACES, REPLACED)), "unfinished mean": Kind(4, 2, 3, 1.0, 1.0, (ENDED, FIRST), (GO_ON, PLACES, REPLACED)),
+    "double": Kind(5, 3, 4, 1.0, 2.0, (PLAIN, NO_LENGTH, FIRST), OTHERS), "unfinished": Kind(5, 3, 3, 1.0, 0.0, (ENDED, FIRST, ONE), (GO_ON, PLACES, REPLACED, EARLIEST)), "unfinished mean": Kind(4, 2, 3, 1.0, 1.0, (ENDED, FIRST), (GO_ON, PLACES, REPLACED, LARGEST, TOGETHER, EARLIEST)),
+    "many ended": Kind(5, 2, 6, 1.0, 1.0, (LARGEST, TOGETHER, EARLIEST), OTHERS),
+    "late": Kind(5, 2, 6, 1.0, 0.0, (EARLIEST,), OTHERS),
     "enough": Kind(5, 2, 5, 1.0, 0.0, ({"enough": True},), OTHERS), "patient": Kind(5, 3, 5, 1.0, 1.0, ({"early": True},), OTHERS),
     "greedy": Kind(6, 1, 5, None, 0.0, ()), "wide": Kind(3, 20, 2, 0.0, 0.0, (), (ENDED,)), "all": Kind(2, 20, 5, None, 0.0, ()), "single": Kind(5, 3, 1, 0.0, 0.0, (), (ENDED,)), "largest": Kind(3, 20, 30, -1.0, 0.0, (), (ENDED,)),
 }
@@ -54,6 +57,8 @@ SEEDS: dict[str, list[int]] = {
     "double": [1, 13, 19, 23, 30, 34, 41, 42, 53, 61, 65, 78],
     "unfinished": [83, 114, 175, 192, 263, 268, 331, 366, 555, 643, 693, 761],
     "unfinished mean": [2, 7, 8, 12, 20, 21, 22, 26, 27, 40, 50, 54],
+    "many ended": [356, 364, 377, 453, 470, 596, 680, 947, 1614, 1786, 1935, 1992],
+    "late": [210, 227, 414, 616, 1117, 1279, 1964, 2243, 2698, 4334, 4349, 4948],
     "enough": [208, 419, 492, 1345, 1863, 2908, 3169, 4388, 5037, 5695, 7020, 7675],
     "patient": [82, 154, 178, 193, 200, 255, 344, 345, 347, 358, 364, 424],
     "greedy": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],

@@ -21,12 +21,13 @@ class Found(NamedTuple):
 
 def searched(model: Model, prompt: list[int], width: int, max_tokens: int, end_id: int, penalty: float, *, best_of_each: bool = False, ended: str = "aside",
              first_end: bool = False, unfinished: bool = True, counted: Callable[[list[int]], int] = len, divide: bool = True, logs: Callable[[Tensor], Tensor] | None = None,
-             copies: int = 1, enough: bool = False, early: bool = False) -> Found:
+             copies: int = 1, enough: bool = False, early: bool = False, compared: str = "all") -> Found:
     """ended: "aside" as it should be, "go on", "lost", "keep their places" in the beam, or "replaced" by others in their own step.
 
     best_of_each: every hypothesis keeps its own best candidate. first_end: stop at the first that ends. counted: the length of a
     hypothesis. logs: what is added up. copies: so many hypotheses at first. enough: stop when `width` have finished. early: stop when
-    the best finished score is above the best running one's at its present length.
+    the best finished score is above the best running one's at its present length. compared: of the finished, "all" as it
+    should be, the "first" `width`, the "largest" `width` sums; or the largest `width` sums "together" with the running.
     """
     running, finished, margin, stop = [([], 0.0)] * copies, [], math.inf, False
     for step in range(max_tokens):
@@ -50,8 +51,12 @@ def searched(model: Model, prompt: list[int], width: int, max_tokens: int, end_i
         stop = enough and len(finished) >= width or early and finished and running and max(total / len(ids) ** penalty for ids, total in finished) > running[0][1] / (step + 1) ** penalty
         if not running or stop or first_end and done or ended == "keep their places" and len(finished) >= width:
             break
+    if compared in ("first", "largest"):
+        finished = sorted(finished, key=lambda one: -one[1] if compared == "largest" else 0)[:width]
     only = finished and (not unfinished or first_end or stop)
     chosen = finished + ([] if only else running)
+    if compared == "together":
+        chosen = sorted(chosen, key=lambda one: -one[1])[:width]
     scored = sorted(((total / counted(ids) ** penalty if divide else total * counted(ids) ** penalty, ids) for ids, total in chosen or [([end_id], -math.inf)]), reverse=True)
     margin = min([margin, *(one[0] - other[0] for one, other in zip(scored[:1], scored[1:2]))])
     return Found(scored[0][1], scored[0][0], margin)

@@ -5,6 +5,7 @@ from autograder.chapters.c09_generating_text.beams import searched
 from autograder.checks.registry import mistake
 
 BEAMS = "09.beam_search"
+KEPT_BY_SUM = "You compare only the `width` hypotheses with the largest sums at the end. Compare all of them, by score."
 
 
 def _found(*arguments, **wrong):
@@ -95,6 +96,22 @@ def _(next_logits, prompt, *more):
 @mistake(BEAMS, "unfinished-lost", caught_by="unfinished", loses=0.5, misconception="You compare finished hypotheses only. Those that still run after the last step count, too.")
 def _(*arguments):
     return _found(*arguments, unfinished=False)
+
+
+@mistake(BEAMS, "largest-sums-only", caught_by="length", loses=3, misconception=KEPT_BY_SUM)
+def _(*arguments):
+    return _found(*arguments, compared="largest")
+
+
+@mistake(BEAMS, "largest-sums-of-all", caught_by="length", loses=3, misconception=KEPT_BY_SUM)
+def _(*arguments):
+    return _found(*arguments, compared="together")
+
+
+@mistake(BEAMS, "first-ended-only", caught_by="ends", loses=5, misconception=(
+    "You keep only the first `width` hypotheses that finish. All finished ones are compared."))
+def _(*arguments):
+    return _found(*arguments, compared="first")
 
 
 @mistake(BEAMS, "underflow", caught_by="borders", loses=1, misconception="You multiply probabilities: in a long text their product is 0.")

@@ -33,6 +33,16 @@ def _(logits, temperature, u):
     return _draw(logits, temperature, u, lambda logits, T: (logits.softmax(1) / T).softmax(1))
 
 
+@mistake(DRAW, "to-the-power-of-the-temperature", caught_by="temperature", loses=2.5, misconception=(
+    "You multiply the logits by the temperature, or take probabilities to that power, which is the same. "
+    "Divide the logits by it."))
+def _(logits, temperature, u):
+    def powers(logits, T):
+        raised = logits.softmax(1) ** T
+        return raised / raised.sum(1, keepdim=True)
+    return _draw(logits, temperature, u, powers)
+
+
 @mistake(DRAW, "divides-by-zero", caught_by="greedy", loses=0.5, misconception="At temperature 0 you divide by 0. Take the largest logit there.")
 def _(logits, temperature, u):
     return _picked((logits / temperature if temperature else logits / 0).softmax(1), u)

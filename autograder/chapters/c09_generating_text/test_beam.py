@@ -67,8 +67,8 @@ def test_the_best_of_all_candidates_together_are_kept(student, rng):
 @beam_search.stage("ends", points=2, after="beams")
 def test_finished_hypotheses_are_put_aside(student, rng):
     rule = ("Some hypotheses end, penalty 0: who ends with `end_id` is put aside with its sum, never lengthened and never forgotten, and the others go on. "
-            "The best of all is returned, be it the first that ended or the last.")
-    for name in ("go on", "lost", "first", "enough", "go on", "first"):
+            "The best of all is returned, be it the first that ended or the last, however many have ended.")
+    for name in ("go on", "lost", "first", "enough", "late", "go on", "first"):
         ask_beams(student, rule, *drawn(rng, name))
     model, prompt, width, new, end, penalty = next(one for one in iter(lambda: drawn(rng, "go on"), None) if len(one[1]) > 1)
     ask_beams(student, f"{rule} The end token stands in the prompt here, which ends nothing.", model, [end, *prompt], width, new, end, penalty)
@@ -80,8 +80,8 @@ def test_finished_hypotheses_are_put_aside(student, rng):
 @beam_search.stage("length", points=2, after="beams")
 def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
     rule = ("The score is the sum divided by the number of new tokens to the power of the penalty: the end token is counted, the prompt is not. Scores decide at the end, and sums before: "
-            "a score may still rise while a hypothesis grows, so none is a reason to stop.")
-    for name in ("half", "whole", "double", "patient", "patient"):
+            "a score may still rise while a hypothesis grows, so none is a reason to stop. All finished hypotheses are compared, also more than `width`.")
+    for name in ("half", "whole", "double", "patient", "patient", "many ended", "many ended"):
         ask_beams(student, rule, *drawn(rng, name))
     for penalty in (3.0, 0.25):
         *arguments, _ = drawn(rng, "beams of 3")

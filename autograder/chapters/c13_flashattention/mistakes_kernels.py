@@ -3,6 +3,7 @@ from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
 ADD, SOFTMAX, FLASH = "13.add", "13.softmax", "13.flash"
+NOT_IEEE = 'Your products round to TF32 on a GPU: give every `tl.dot` the argument `input_precision="ieee"`.'
 
 
 @triton.jit
@@ -172,6 +173,28 @@ def _(x, out, block):
     _shares(x, out, block, again=True)
 
 
+@triton.jit
+def _log_sum_exp(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
+    """A row's softmax, by a log-sum-exp in place of peak and sum."""
+    x += tl.program_id(0) * x_row
+    out += tl.program_id(0) * out_row
+    lane = tl.arange(0, BLOCK)
+    ends = tl.full([], -1e30, tl.float32)
+    for first in range(0, C, BLOCK):
+        values = tl.load(x + first + lane, mask=first + lane < C, other=float("-inf"))
+        new = tl.maximum(ends, tl.max(values, 0))
+        ends = new + tl.log(tl.exp(ends - new) + tl.sum(tl.exp(values - new), 0))
+    for first in range(0, C, BLOCK):
+        values = tl.load(x + first + lane, mask=first + lane < C, other=0.0)
+        tl.store(out + first + lane, tl.exp(values - ends), mask=first + lane < C)
+
+
+@mistake(SOFTMAX, "log-sum-exp-only", caught_by="large", loses=0.5, misconception=(
+    "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point: keep the peak and the sum."))
+def _(x, out, block):
+    _log_sum_exp[(len(x),)](x, out, x.shape[1], x.stride(0), out.stride(0), BLOCK=block)
+
+
 @mistake(SOFTMAX, "rows-side-by-side", caught_by="rows apart", loses=2, misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.")
 def _(x, out, block):
     _shares(x, out, block, x_row=x.shape[1], out_row=x.shape[1])
@@ -190,7 +213,7 @@ def _(x, out, block):
 @triton.jit
 def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, v_head, v_row, out_head, out_row, lse_head, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
            CAUSAL: tl.constexpr, SHRINK_SUM: tl.constexpr, SHRINK_MIX: tl.constexpr, START: tl.constexpr, PEAK: tl.constexpr, LOW: tl.constexpr, TAIL: tl.constexpr, SHIFT: tl.constexpr, STRICT: tl.constexpr,
-           MODULO: tl.constexpr, STORED: tl.constexpr, ALL: tl.constexpr, BASE: tl.constexpr, HALF: tl.constexpr):
+           MODULO: tl.constexpr, STORED: tl.constexpr, ALL: tl.constexpr, BASE: tl.constexpr, HALF: tl.constexpr, EARLY: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr):
     """A tile of attention, with one thing or another wrong."""
     number, head = tl.program_id(0), tl.program_id(1)
     kv = head % group if MODULO else head // group
@@ -203,14 +226,14 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
     shift = S - T if SHIFT else 0
     if CAUSAL:
         if not ALL:
-            stop = tl.minimum(S, (number + 1) * ROWS + shift)
+            stop = tl.minimum(S, (number + 1) * ROWS + shift - EARLY)
     if TAIL == 2:
         stop = S // COLUMNS * COLUMNS
     for first in range(0, stop, COLUMNS):
         key = first + tl.arange(0, COLUMNS)
         k_tile = tl.load(k + kv * k_head + width[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)
         v_tile = tl.load(v + kv * v_head + key[:, None] * v_row + width[None, :], mask=key[:, None] < S, other=0.0)
-        scores = tl.dot(q_tile, k_tile, input_precision="ieee") * scale
+        scores = tl.dot(q_tile, k_tile, input_precision=FIRST) * scale
         seen = (key[None, :] < S) & (rows[:, None] == rows[:, None])
         if TAIL == 1:
             seen = (key[None, :] < S + COLUMNS) & (rows[:, None] == rows[:, None])
@@ -231,7 +254,7 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
         total += tl.sum(weights, 1)
         if HALF:
             weights = weights.to(tl.float16).to(tl.float32)
-        mixed += tl.dot(weights, v_tile, input_precision="ieee")
+        mixed += tl.dot(weights, v_tile, input_precision=SECOND)
         peak = new
     safe = tl.where(total == 0, 1.0, total)
     if STORED:
@@ -247,13 +270,13 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
 
 
 def _attend(q, k, v, out, lse, rows, columns, causal, strides=None, group=None, scale=None, start=-1e30, low=float("-inf"), shrink=(True, True), peak=True, tail=0, shift=True, strict=False, modulo=False, stored=True,
-            walk_all=False, base=1, half=False):
+            walk_all=False, base=1, half=False, early=0, precision=("ieee", "ieee")):
     """Start the kernel above."""
     (H, T, D), (K, S, _) = q.shape, k.shape
     right = {f"{name}_{axis}": one.stride(place) for name, one in (("q", q), ("k", k), ("v", v), ("out", out)) for place, axis in enumerate(("head", "row"))} | {"lse_head": lse.stride(0)}
     group = (K if modulo else H // K) if group is None else group
     _flash[(triton.cdiv(T, rows), H)](q, k, v, out, lse, T, S, group, D ** -0.5 if scale is None else scale, **right | (strides or {}), D=D, ROWS=rows, COLUMNS=columns, CAUSAL=causal, SHRINK_SUM=shrink[0],
-                                      SHRINK_MIX=shrink[1], START=start, PEAK=peak, LOW=low, TAIL=tail, SHIFT=shift, STRICT=strict, MODULO=modulo, STORED=stored, ALL=walk_all, BASE=base, HALF=half)
+                                      SHRINK_MIX=shrink[1], START=start, PEAK=peak, LOW=low, TAIL=tail, SHIFT=shift, STRICT=strict, MODULO=modulo, STORED=stored, ALL=walk_all, BASE=base, HALF=half, EARLY=early, FIRST=precision[0], SECOND=precision[1])
 
 
 def attends(name, caught_by, loses, misconception, **wrong):
@@ -283,3 +306,7 @@ attends("lse-in-base-2", "log-sum-exp", 0.5, "Your log-sum-exp is a logarithm to
 attends("lse-without-the-peak", "log-sum-exp", 0.5, "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.", base=0)
 attends("lse-side-by-side", "heads", 2, "You take T for the stride of a head's log-sum-exp. Ask the tensor: `lse.stride(0)`.", strides=lambda q, k, v, out, lse: {"lse_head": q.shape[1]})
 attends("all-tiles-walked", "walk", 1, "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them need not be touched.", walk_all=True)
+attends("one-key-early", "causal", 1, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", early=1)
+attends("tf32", "compiles", 0.5, NOT_IEEE, precision=(None, None))
+attends("tf32-in-the-first-product", "compiles", 0.5, NOT_IEEE, precision=(None, "ieee"))
+attends("tf32-in-the-second-product", "compiles", 0.5, NOT_IEEE, precision=("ieee", "tf32"))

@@ -172,22 +172,27 @@ def _(one, other):
 
 
 def _walk(q, k, v, rows, columns, causal, *, scale=None, strict=False, aligned="last", by_tile=False, start=-1e30, shrink_sum=True, shrink_mixture=True, tile_peak=False,
-          no_peak=False, each_divided=False, low=-torch.inf, lse_of="both", padded=False, halves=False, lost=False):
+          no_peak=False, each_divided=False, low=-torch.inf, lse_of="both", padded=False, halves=False, lost=False, full_mask=False, stops_early=False):
     """Attention by tiles with one thing or another wrong; see the mistakes below."""
     (H, T, D), S = q.shape, k.shape[1]
     scale = D ** -0.5 if scale is None else scale
     out, lse = torch.empty_like(q), q.new_empty(H, T)
+    table = torch.arange(S) > torch.arange(T)[:, None] + S - T if full_mask and causal else None
     for first in range(0, T, rows):
         mine = q[:, first:first + rows] * scale
         peak, total, mixed = mine.new_full(mine.shape[:2], start), mine.new_zeros(mine.shape[:2]), torch.zeros_like(mine)
         places = torch.arange(first, first + mine.shape[1]) + (S - T if aligned == "last" else 0)
         for at in range(0, S // columns * columns if lost else S, columns):
             keys, values = k[:, at:at + columns], v[:, at:at + columns]
+            if stops_early and causal and at >= first + rows + S - T - 1:
+                break
             if padded and keys.shape[1] < columns:
                 keys, values = (torch.nn.functional.pad(one, (0, 0, 0, columns - one.shape[1])) for one in (keys, values))
             scores = mine @ keys.mT
             key = torch.arange(at, at + scores.shape[2])
-            if causal and by_tile:
+            if table is not None:
+                scores = scores.masked_fill_(table[first:first + rows, at:at + columns], low)
+            elif causal and by_tile:
                 scores = scores if at <= int(places[-1]) else torch.full_like(scores, low)
             elif causal:
                 hidden = key >= places[:, None] if strict else key > places[:, None]
@@ -228,6 +233,10 @@ forward("lse-in-base-2", "large scores", 1.5, "Your log-sum-exp is a logarithm t
 forward("lse-without-the-peak", "large scores", 1.5, "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.", lse_of="sum")
 forward("lse-is-the-peak", "large scores", 1.5, "You give the peak for the log-sum-exp. The logarithm of the sum belongs to it.", lse_of="peak")
 forward("tile-maximum", "causal", 4, "Your new peak is the tile's own maximum: where that is lower than the old one, what came before grows, up to infinity.", tile_peak=True)
+
+
+forward("mask-of-all", "memory", 1, "You make a mask of all queries by all keys at once. Make the mask of one tile at a time.", full_mask=True)
+forward("one-key-early", "causal", 4, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", stops_early=True)
 
 
 @mistake(FORWARD, "nan-where-nothing-is-seen", caught_by="fewer or more queries", loses=2, misconception="Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf.")

@@ -121,11 +121,11 @@ def test_the_last_block_of_a_row(student, rng):
 
 @softmax.stage("large", points=0.5)
 def test_numbers_of_thousands(student, rng):
-    rule = "Numbers lie between -10,000 and 10,000, and all those of a row may be near one end: only exp(number - peak) is never too large, and its sum never 0."
+    rule = "Numbers lie between -10,000 and 10,000, and all those of a row may be near one end: only exp(number - peak) is never too large, and its sum never 0. Subtract the peak, which is exact, and divide by the sum: a log-sum-exp near 10,000 is rounded too much."
     for low, high in ((9990.0, 10000.0), (-10000.0, -9990.0), (-10000.0, 10000.0), (80.0, 200.0)):
-        ask_softmax(student, rng, uniform(rng, low, high, 2, 11), 4, rule, close=ROUGH)
+        ask_softmax(student, rng, uniform(rng, low, high, 8, 11), 4, rule)
     for place in (-10000.0, 10000.0):
-        ask_softmax(student, rng, torch.full((1, 5), place), 4, rule, close=ROUGH)
+        ask_softmax(student, rng, torch.full((1, 5), place), 4, rule)
     ask_softmax(student, rng, torch.tensor([[-200.0, 0.0, -40.0, -60.0, -100.0]]), 2, rule)
 
 
@@ -205,7 +205,7 @@ def test_heads_and_groups(student, rng):
 @flash.stage("causal", points=1)
 def test_a_causal_kernel(student, rng):
     rule = "Causal, query t stands at place t + S - T and sees no key behind that. A query that sees no key gives zeros, and no NaN: start the peak at a finite number, and divide by no sum of 0."
-    for T, S in ((16, 16), (33, 33), (5, 37), (37, 7)):
+    for T, S in ((16, 16), (33, 33), (5, 37), (37, 7), (32, 33), (16, 17), (16, 31), (33, 32)):
         ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), 16, 16, True), rule)
     ask_flash(student, rng, (*qkv(rng, 2, 40, 40, 16), 16, 32, True), rule)
 
@@ -244,7 +244,11 @@ def test_no_tile_is_walked_in_vain(student, rng):
 
 
 @flash.stage("compiles", points=0.5, after="several tiles")
-def test_flash_compiles(student):
+def test_flash_compiles(student, rng):
+    after = ask_flash(student, rng, (*qkv(rng, 1, 16, 32, 16), 16, 16, False), "`out` is attention.")
+    expect(after.counted["rounded"] == 0).is_true(
+        cause='Give every `tl.dot` the argument `input_precision="ieee"`. Without it a GPU rounds float32 to TF32, which has ten bits.',
+        detail=f"{after.counted['rounded']} calls of `tl.dot` round to TF32")
     for causal, D in ((False, 64), (True, 16)):
         q, k = torch.zeros(4, 40, D), torch.zeros(2, 50, D)
         expect_compiled(student, "flash", q, k, k, torch.zeros(4, 40, D), torch.zeros(4, 40), 16, 16, causal)

@@ -5,6 +5,7 @@ import zlib
 from autograder.checks.registry import mistake
 
 KEYS = "14.block_keys"
+BROKEN = "You hash with md5 or sha1, for which two texts with the same digest can be made. Use sha256."
 
 
 def keyed(ids, block_size, salt, part, number=None):
@@ -91,6 +92,27 @@ def _(ids, block_size, salt):
 @mistake(KEYS, "checksum", caught_by="short", loses=0.5, misconception="Your keys are checksums of 4 bytes: they can be guessed.")
 def _(ids, block_size, salt):
     return [zlib.crc32(lead(salt) + eight(ids[:stop])).to_bytes(4, "big") for stop in range(block_size, len(ids) + 1, block_size)]
+
+
+def digests(ids, block_size, salt, function, hexadecimal=False):
+    """Keys by another hash function."""
+    made = [function(lead(salt) + eight(ids[:stop])) for stop in range(block_size, len(ids) + 1, block_size)]
+    return [one.hexdigest().encode() if hexadecimal else one.digest() for one in made]
+
+
+@mistake(KEYS, "md5", caught_by="short", loses=0.5, misconception=BROKEN)
+def _(ids, block_size, salt):
+    return digests(ids, block_size, salt, hashlib.md5)
+
+
+@mistake(KEYS, "md5-in-hexadecimal", caught_by="short", loses=0.5, misconception=BROKEN)
+def _(ids, block_size, salt):
+    return digests(ids, block_size, salt, hashlib.md5, hexadecimal=True)
+
+
+@mistake(KEYS, "sha1", caught_by="short", loses=0.5, misconception=BROKEN)
+def _(ids, block_size, salt):
+    return digests(ids, block_size, salt, hashlib.sha1)
 
 
 @mistake(KEYS, "text-itself", caught_by="short", loses=0.5, misconception="Your key is the text itself. It grows with it.")

@@ -15,6 +15,22 @@ def _(counts, x_max=100.0, alpha=0.75):
     return torch.pow(counts.float() / x_max, alpha).clamp(max=1.0)
 
 
+@alternative("01.glove_weight", "powers-clamped-and-divided")
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts ** alpha).clamp(max=x_max ** alpha).float() / x_max ** alpha
+
+
+@alternative("01.glove_weight", "counts-clamped-first")
+def _(counts, x_max=100.0, alpha=0.75):
+    return torch.clamp(counts, max=x_max).div(x_max).pow(alpha).float()
+
+
+@alternative("01.glove_weight", "masks-added")
+def _(counts, x_max=100.0, alpha=0.75):
+    below = (counts < x_max).float()
+    return below * (counts.float() / x_max) ** alpha + (1 - below)
+
+
 @alternative("01.glove_weight", "numpy")
 def _(counts, x_max=100.0, alpha=0.75):
     return torch.from_numpy(np.minimum(counts.double().numpy() / x_max, 1.0) ** alpha).float()

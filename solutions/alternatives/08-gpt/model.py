@@ -8,14 +8,16 @@ from autograder.checks.registry import alternative
 
 
 class Attention(nn.Module):
-    """The scores written out, with a mask that is kept."""
+    """The scores written out, with a mask that is added to them."""
+
+    low = float("-inf")
 
     def forward(self, qkv, H):
         B, T, width = qkv.shape
         C = width // 3
         q, k, v = (qkv[..., at * C:(at + 1) * C].reshape(B, T, H, C // H).permute(0, 2, 1, 3) for at in range(3))
         scores = torch.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(C // H)
-        scores = scores + torch.full((T, T), float("-inf")).triu(1)
+        scores = scores + torch.full((T, T), self.low).triu(1)
         return torch.einsum("bhts,bhsd->bthd", scores.softmax(-1), v).reshape(B, T, C)
 
 
@@ -54,6 +56,20 @@ class WithBlocks(nn.Module):
     def forward(self, ids):
         x = self.tokens(ids) + self.places(torch.arange(ids.size(1)))[None]
         return nn.functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
+
+
+def lowered(low):
+    """A model whose hidden scores are lowered by a large number: enough for scores in the hundreds."""
+    class Lowered(WithBlocks):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            for block in self.blocks:
+                block.mix.low = low
+    return Lowered
+
+
+alternative("08.GPT", "lowered-by-a-million")(lowered(-1e6))
+alternative("08.GPT", "lowered-by-ten-thousand")(lowered(-1e4))
 
 
 @alternative("08.GPT", "parameters-by-hand")

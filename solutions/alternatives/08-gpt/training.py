@@ -18,6 +18,14 @@ def _(p, g, m, v, t, rate, betas, eps, decay):
     return p, m, v
 
 
+@alternative("08.adamw_step", "lerp-from-the-gradient")
+def _(p, g, m, v, t, rate, betas, eps, decay):
+    m, v = torch.lerp(g, m, betas[0]), torch.lerp(g.square(), v, betas[1])
+    corrected = v / (1 - betas[1] ** t)
+    step = m / (1 - betas[0] ** t) / (corrected.sqrt() + eps)
+    return p - rate * step - rate * decay * p, m, v
+
+
 @alternative("08.adamw_step", "numpy-in-double")
 def _(p, g, m, v, t, rate, betas, eps, decay):
     p, g, m, v = (one.numpy().astype(np.float64) for one in (p, g, m, v))

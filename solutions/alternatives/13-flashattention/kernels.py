@@ -41,15 +41,15 @@ def _powers_of_two(x, out, C, xs, os, LOG2E: tl.constexpr, BLOCK: tl.constexpr):
     peaks = tl.full([BLOCK], -1e30, tl.float32)             # each lane its own piece, merged at the end
     sums = tl.zeros([BLOCK], tl.float32)
     for i in range(tl.cdiv(C, BLOCK)):
-        z = tl.load(x + r * xs + i * BLOCK + lane, mask=i * BLOCK + lane < C, other=float("-inf")) * LOG2E
+        z = tl.load(x + r * xs + i * BLOCK + lane, mask=i * BLOCK + lane < C, other=float("-inf"))
         new = tl.maximum(peaks, z)
-        sums = sums * tl.exp2(peaks - new) + tl.exp2(z - new)
+        sums = sums * tl.exp2((peaks - new) * LOG2E) + tl.exp2((z - new) * LOG2E)
         peaks = new
     top = tl.max(peaks, axis=0)
-    total = tl.sum(sums * tl.exp2(peaks - top), axis=0)
+    total = tl.sum(sums * tl.exp2((peaks - top) * LOG2E), axis=0)
     for i in range(tl.cdiv(C, BLOCK)):
-        z = tl.load(x + r * xs + i * BLOCK + lane, mask=i * BLOCK + lane < C, other=0.0) * LOG2E
-        tl.store(out + r * os + i * BLOCK + lane, tl.exp2(z - top) / total, mask=i * BLOCK + lane < C)
+        z = tl.load(x + r * xs + i * BLOCK + lane, mask=i * BLOCK + lane < C, other=0.0)
+        tl.store(out + r * os + i * BLOCK + lane, tl.exp2((z - top) * LOG2E) / total, mask=i * BLOCK + lane < C)
 
 
 @alternative("13.softmax", "lane-by-lane-in-powers-of-two")
@@ -58,24 +58,28 @@ def _(x, out, block):
 
 
 @triton.jit
-def _log_sum(x, out, C, xs, os, BLOCK: tl.constexpr):
+def _from_the_right(x, out, C, xs, os, BLOCK: tl.constexpr):
     r = tl.program_id(0)
     at = tl.arange(0, BLOCK)
-    z = tl.load(x + r * xs + at, mask=at < C, other=-1e38)
-    ends = tl.max(z, 0)
-    ends += tl.log(tl.sum(tl.exp(z - ends), 0))
-    for first in range(BLOCK, C, BLOCK):
-        z = tl.load(x + r * xs + first + at, mask=first + at < C, other=-1e38)
-        new = tl.maximum(ends, tl.max(z, 0))
-        ends = new + tl.log(tl.exp(ends - new) + tl.sum(tl.exp(z - new), 0))
+    blocks = tl.cdiv(C, BLOCK)
+    peak = tl.full([], -3e38, tl.float32)
+    total = tl.full([], 0.0, tl.float32)
+    for i in range(blocks):
+        first = (blocks - 1 - i) * BLOCK
+        z = tl.load(x + r * xs + first + at, mask=first + at < C, other=-3e38)
+        top = tl.max(z, 0)
+        here = tl.sum(tl.where(first + at < C, tl.exp(z - top), 0.0), 0)
+        new = tl.maximum(top, peak)
+        total = total * tl.exp(peak - new) + here * tl.exp(top - new)
+        peak = new
     for first in range(0, C, BLOCK):
         z = tl.load(x + r * xs + first + at, mask=first + at < C, other=0.0)
-        tl.store(out + r * os + first + at, tl.exp(z - ends), mask=first + at < C)
+        tl.store(out + r * os + first + at, tl.exp(z - peak) * (1.0 / total), mask=first + at < C)
 
 
-@alternative("13.softmax", "by-the-log-sum-exp")
+@alternative("13.softmax", "from-the-right-block-by-block")
 def _(x, out, block):
-    _log_sum[(x.shape[0],)](x, out, x.shape[1], x.stride(0), out.stride(0), BLOCK=block)
+    _from_the_right[(x.shape[0],)](x, out, x.shape[1], x.stride(0), out.stride(0), BLOCK=block)
 
 
 @triton.jit

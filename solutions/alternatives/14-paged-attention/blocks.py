@@ -126,7 +126,7 @@ def _(ids, block_size, salt):
     found = []
     for end in range(block_size, len(ids) + 1, block_size):
         text = ",".join(str(token) for token in ids[:end])
-        found.append(hashlib.blake2b(salt.hex().encode() + b"|" + text.encode(), digest_size=16).digest())
+        found.append(hashlib.blake2b(salt.hex().encode() + b"|" + text.encode(), digest_size=32).digest())
     return found
 
 
