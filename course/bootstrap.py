@@ -29,6 +29,7 @@ OLDEST, NEWEST = (3, 11), (3, 14)
 SYSTEM_PACKAGES = {"bubblewrap": ("bwrap",), "libseccomp2": ("libseccomp.so.2",),
                    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")}
 TEST_PACKAGES = {"postgresql": ("initdb", "/usr/lib/postgresql/*/bin/initdb"), "faketime": ("/usr/lib/*/faketime/libfaketime.so.1",)}
+LONGEST_FIRST_LINE = 127        # bytes: what pip takes as the kernel's limit for "#!" and a path
 FOR_WHAT = "Grading others' work and the browser tests need them"
 FOR_TESTS = "Without them some tests of a class's gradebook and of due dates are skipped"
 
@@ -158,14 +159,19 @@ def stamp_of(environment: Path) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
+def fits_a_first_line(environment: str) -> bool:
+    """Whether a script can name this environment's interpreter after "#!"; for others pip writes a script of two lines."""
+    return 0 < len(os.fsencode(environment)) <= LONGEST_FIRST_LINE - len("#!/bin/python3\n") and " " not in environment
+
+
 def make_environment(python: str) -> None:
     """Bring .venv to what the lock says, keeping the old one until the new one is whole."""
     if OLD.exists() and not VENV.exists():
         OLD.rename(VENV)        # a swap that was interrupted between its two steps
     wanted, stamp = contents(python), stamp_of(VENV)
     changed = [name for name, value in wanted.items() if stamp.get(name) != value]
-    if " " in str(VENV) and " " not in stamp.get("place", " "):
-        changed.append("the folder's name (it has a space now, for which pip writes other scripts)")
+    if fits_a_first_line(stamp.get("place", "")) and not fits_a_first_line(str(VENV)):
+        changed.append("the folder's name (it has a space now or is very long, for which pip writes other scripts)")
     if not changed:
         if stamp.get("place") != str(VENV):
             say("set-up: this folder was moved or copied; pointing .venv at its new place")
@@ -217,6 +223,7 @@ def main() -> None:
     """Everything that comes before the first `course` command, or with `--tests` before the tests."""
     if sys.argv[1:] == ["--tests"]:
         return install_system_packages(TEST_PACKAGES, FOR_TESTS)
+    os.umask(0o022)     # root's sandboxes read the packages as nobody, whatever mode root gives to other new files
     python = find_python()
     install_system_packages(SYSTEM_PACKAGES, FOR_WHAT)
     make_environment(python)

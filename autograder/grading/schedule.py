@@ -153,6 +153,7 @@ class Here:
         self._workers: list[Worker] = []
         self._examiner: Worker | None = None
         self._known: deque[KnownNotebook] = deque()
+        self._again: list[KnownNotebook] = []       # on a machine that is too busy one may lose a point by chance
         self._held: list[tuple[Submission, Verdict | None]] = []
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
@@ -167,9 +168,7 @@ class Here:
         for _ in range(min(self._jobs, count)):
             self._hire()
         if self._known:
-            self._hire()
-            self._examiner = self._workers.pop()
-            _hand_out([self._examiner], self._known)
+            self._examine_next()
 
     def busy(self) -> bool:
         """See Crew."""
@@ -201,17 +200,33 @@ class Here:
             _dismiss(worker)
         self._workers.clear()
         self._known.clear()
+        self._again.clear()
         self._held.clear()
         self._examiner = None
 
-    def _examined(self, known: KnownNotebook, verdict: Verdict | None) -> None:
-        refuse(self._assignment, differences(known, verdict))
+    def _examine_next(self) -> None:
+        """Hand the next known notebook to the worker that grades these."""
+        if self._examiner is None:
+            self._hire()
+            self._examiner = self._workers.pop()
         self._examiner.submission = None
         _hand_out([self._examiner], self._known)
-        if self._examiner.submission is None:
-            _PROVEN.add(self._proof(self._assignment))
+
+    def _examined(self, known: KnownNotebook, verdict: Verdict | None) -> None:
+        """Go on with the next known notebook, or with the same once more; raise CourseError if it was graded wrong twice."""
+        wrong = differences(known, verdict)
+        if wrong and known in self._again:
+            refuse(self._assignment, wrong)
+        if wrong:
+            self._again.append(known)
+            self._known.appendleft(known)
+        if verdict is None or not self._known:
             _dismiss(self._examiner)
             self._examiner = None
+        if self._known:
+            self._examine_next()
+        else:
+            _PROVEN.add(self._proof(self._assignment))
 
     def _proof(self, assignment: Assignment) -> tuple:
         return assignment.name, assignment.checks_hash, type(self._backend), self.budget

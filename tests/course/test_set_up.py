@@ -184,6 +184,27 @@ def test_a_copied_folder_runs_its_own_code_without_installing_the_packages_again
     assert str(copy) in where.splitlines() and str(project) not in where.splitlines()
 
 
+@pytest.mark.parametrize("name", ["with a space", "long/" * 30], ids=["space", "long"])
+def test_a_folder_whose_name_fits_no_first_line_of_a_script_gets_scripts_that_run(project, tmp_path, name):
+    copy, wheels = tmp_path / name / "course", str(project.parent / "wheels")
+    shutil.copytree(project, copy, symlinks=True)
+    made = set_up(copy, PIP_FIND_LINKS=wheels)
+    assert made.returncode == 0 and "has a space now or is very long" in made.stdout, made.stdout + made.stderr
+    assert says(copy) == "tinytool 1" and set_up(copy, PIP_FIND_LINKS=wheels).stdout == ""
+
+
+def test_everybody_may_read_the_packages_although_new_files_are_private_here(project, tmp_path):
+    copy, before = tmp_path / "course", os.umask(0o077)
+    try:
+        shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".venv"))
+        made = set_up(copy, PIP_FIND_LINKS=str(project.parent / "wheels"))
+    finally:
+        os.umask(before)
+    packages = next((copy / ".venv").glob("lib/*/site-packages"))
+    assert made.returncode == 0 and packages.stat().st_mode & 0o005 == 0o005
+    assert (packages / "tinytool.py").stat().st_mode & 0o004
+
+
 def test_a_changed_lock_brings_the_new_packages(project):
     (project / "requirements.lock").write_text("tinytool==2\n")
     made = set_up(project)

@@ -76,6 +76,12 @@ def test_where_a_wrong_answer_earns_points_nothing_is_graded(graded_first, stand
         grade_all(submissions, stand_in, root)
 
 
+def test_what_a_busy_machine_graded_wrong_once_is_tried_again(graded_first, stand_in, submissions, root, monkeypatch):
+    said, real = iter([["by chance"]]), schedule.differences
+    monkeypatch.setattr(schedule, "differences", lambda *arguments: next(said, None) or real(*arguments))
+    assert len(grade_all(submissions, stand_in, root).verdicts) == 2 and next(said, None) is None
+
+
 def test_a_run_in_which_nothing_is_to_be_graded_makes_no_known_notebooks(graded_first, stand_in, submissions, root, monkeypatch):
     grade_all(submissions, stand_in, root)
     monkeypatch.setattr(schedule, "_PROVEN", set())
