@@ -260,6 +260,22 @@ def test_an_answer_to_what_was_sent_is_taken_and_the_student_put_back(parcel, st
     assert verdict.results == record["results"] and verdict.source == sent.submission.identity()
 
 
+def test_large_outputs_are_not_sent_and_the_verdict_is_about_what_was_handed_in(
+    parcel, stand_in, notebook_of, tmp_path
+):
+    _, record, secret = parcel
+    document = json.loads(notebook_of(HANDED_IN["bo"]))
+    document["cells"][1]["outputs"] = [{"data": {"image/png": "A" * 30 * 2**20}}]
+    whole, source = json.dumps(document).encode(), tmp_path / "ada.ipynb"
+    source.write_bytes(whole)
+    sent = parcels.packed(Submission("Ada", source), Seeds.drawn(stand_in, "Ada", secret))
+    assert len(sent.content) < 2_000 and parcels.unpacked(sent.task())[0].read() == sent.content
+    digest = hashlib.sha256(sent.content).hexdigest()
+    record |= {"student": sent.token, "seed_ids": sent.seeds.ids, "submission": digest}
+    verdict = parcels.opened(record, sent, stand_in, "bubblewrap")
+    assert verdict.submission == hashlib.sha256(whole).hexdigest()
+
+
 TAMPERED = {
     "another student's": lambda one: one.update(student="bo"),
     "another notebook's": lambda one: one.update(submission="0" * 64),
@@ -278,6 +294,8 @@ TAMPERED = {
     "another exercise": lambda one: one.update(human=[{"exercise": "01.ppmi", "reason": "x"}]),
     "a text for a list": lambda one: one.update(ignored="x"),
     "a list for a text": lambda one: one.update(own={"double": ["x"]}),
+    "a script for a picture": lambda one: one.update(pictures={"picture-" + "0" * 16: {"image/png": '"><script>'}}),
+    "a list for a found text": lambda one: one.update(found={"double": ["x"]}),
     "another field": lambda one: one.update(more=1),
     "no dictionary": lambda one: one.clear(),
 }
