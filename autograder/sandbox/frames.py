@@ -78,8 +78,10 @@ def unpack(frame: bytes | bytearray, deliver: Callable[[str, object], object] | 
     metadata = header.pop("__metadata__", None)
     if type(metadata) is not dict or list(metadata) != ["message"] or type(metadata["message"]) is not str:
         raise ProtocolError("the header holds no message")
-    blobs = _blobs(header, len(data))
-    value = _value(_json(metadata["message"]), blobs, data, deliver, 0)
+    blobs, node = _blobs(header, len(data)), _json(metadata["message"])
+    if _keys_that_may_collide(node) > MAX_KEYS:     # before a dictionary is made of them
+        raise ProtocolError(f"dictionaries with more than {MAX_KEYS:,} keys that are not text, taken together")
+    value = _value(node, blobs, data, deliver, 0)
     if blobs:
         raise ProtocolError(f"{len(blobs)} tensors that the message does not mention, or mentions twice")
     return value
@@ -281,12 +283,25 @@ def _value(node: object, blobs: dict, data: memoryview, deliver: Callable | None
     raise ProtocolError(f"an object that stands for nothing known: {what[:40]!r}")
 
 
+def _keys_that_may_collide(node: object) -> int:
+    """How many keys that are not text all dictionaries have together: their hashes can be made to collide."""
+    count, stack = 0, [node]
+    while stack:
+        one = stack.pop()
+        if type(one) is dict and len(one) == 1:
+            (what, inner), = one.items()
+            stack += inner.values() if what == "dict" and type(inner) is dict else [inner]
+            if what == "pairs" and type(inner) is list:
+                count += sum(type(pair) is list and len(pair) == 2 and type(pair[0]) is not str for pair in inner)
+        elif type(one) is list:
+            stack += one
+    return count
+
+
 def _pairs(pairs: list) -> dict:
     """A dictionary from its pairs, if every key is plain and stands there once."""
     if any(type(pair) is not list or len(pair) != 2 or not _is_key(pair[0]) for pair in pairs):
         raise ProtocolError("a dictionary with a key that is not plain")
-    if sum(type(pair[0]) is not str for pair in pairs) > MAX_KEYS:
-        raise ProtocolError(f"a dictionary with more than {MAX_KEYS:,} keys that are not text")
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ProtocolError("a dictionary with the same key twice")

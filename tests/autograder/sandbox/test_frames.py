@@ -131,8 +131,12 @@ def test_a_dictionary_with_keys_that_are_not_plain_or_not_different_is_no_frame(
 
 def test_keys_made_to_collide_do_not_hold_up_the_checker():
     pairs = [[{"tuple": [i, 0]} if i % 2 else i * 2**20, 0] for i in range(MAX_KEYS + 1)]     # hashes of both can be made to collide
-    with pytest.raises(ProtocolError, match="keys that are not text"):
-        unpack(message({"pairs": pairs}))
+    plain = {"pairs": [[1, 2]] * (MAX_KEYS + 1)}      # a text as a key, whatever it is
+    assert unpack(message({"dict": plain})) == plain
+    half = MAX_KEYS // 2 + 1
+    for several in ({"pairs": pairs}, [{"pairs": pairs[:half]}, {"pairs": pairs[half:]}]):
+        with pytest.raises(ProtocolError, match="keys that are not text, taken together"):
+            unpack(message(several))
 
 
 class Pretender(str):
