@@ -547,7 +547,7 @@ check(test_keep)
 #
 # **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them. The answer is float32 and sums to 1, up to rounding.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `power`, an int or a float above 0 and at most 2. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `power`, a float above 0 and at most 2. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -826,7 +826,7 @@ check(cbow_scores)
 # | 100 | 1 |
 # | 2,500 | 1 |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: ints or floats above 0, fractions among them, `x_max` from 0.1 to a million and `alpha` from 0.1 to 8. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them.
+# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: floats above 0, fractions among them, `x_max` from 0.1 to a million and `alpha` from 0.1 to 8. A count of 0 weighs exactly 0 and a count of at least `x_max` exactly 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them.
 #
 # **In**: `counts`, a tensor with any number of axes from one on, none of length 0, and no negative number. **Out**: float32 in the same shape.
 #

@@ -56,7 +56,7 @@ class Expectation:
 
     def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given."""
-        meant = torch.zeros(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
+        meant = torch.zeros(shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
         self.value = converted(self.value, meant, self.name)
         self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
         return self._fits(meant)
@@ -200,8 +200,14 @@ def _an(name: str) -> str:
     return f"an {name}" if name[0] in "aeio" else f"a {name}"
 
 
-def _shape_of(value: object) -> tuple:
-    return tuple(value.shape) if type(value) in (torch.Tensor, np.ndarray) else ()
+def shape_of(value: object) -> tuple[int, ...]:
+    """The shape of a tensor, an array or a list of numbers; () of anything else."""
+    if type(value) in (torch.Tensor, np.ndarray):
+        return tuple(value.shape)
+    try:
+        return np.shape(value) if type(value) in (list, tuple) else ()
+    except (ValueError, TypeError):     # rows of different lengths
+        return ()
 
 
 def _axes(came: torch.Tensor | np.ndarray, meant: torch.Tensor | np.ndarray) -> str:

@@ -81,10 +81,10 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
     for number in (torch.tensor([0.25, 1.0, 2.25, 2.5, 3.0]), torch.tensor([1, 2, 3]), torch.tensor([3, 2, 1], dtype=torch.int32)):
         expect(student.glove_weight(number, 2.5, 0.5), given=f"x_max 2.5, alpha 0.5, counts of dtype {number.dtype}").equals(
             right_weight(number, 2.5, 0.5), cause="x_max may be a fraction, such as 2.5, and should be used as it is.")
-    for number, x_max, alpha in ((torch.tensor([900_000, 999_999, 700_000]), 1_000_000, 8), (torch.tensor([3, 90, 101]).int(), 100, 5),
-                                 (torch.tensor([0.25, 0.5, 1.0]), 1, 1), (torch.tensor([0.001, 0.05, 0.1, 3.0]), 0.1, 0.1)):
+    for number, x_max, alpha in ((torch.tensor([900_000, 999_999, 700_000]), 1_000_000.0, 8.0), (torch.tensor([3, 90, 101]).int(), 100.0, 5.0),
+                                 (torch.tensor([0.25, 0.5, 1.0]), 1.0, 1.0), (torch.tensor([0.001, 0.05, 0.1, 3.0]), 0.1, 0.1)):
         expect(student.glove_weight(number, x_max, alpha), given=f"counts {number.tolist()}, x_max {x_max}, alpha {alpha}").equals(
-            right_weight(number, x_max, alpha), cause="x_max and alpha may be ints or fractions, small or large, and are used as they are. A "
+            right_weight(number, x_max, alpha), cause="x_max and alpha may be whole or fractions, small or large, and are used as they are. A "
                                                       "whole count to the power 8 may need more than 64 bits.")
     for number, x_max in ((torch.tensor([5_000_000_000, 2, 1]), 2.0), (torch.tensor([2e6, 1e6, 5e5]), 1e6)):
         expect(student.glove_weight(number, x_max, 8.0), given=f"counts {number.tolist()}, x_max {x_max:g}, alpha 8").equals(
