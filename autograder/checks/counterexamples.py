@@ -16,7 +16,6 @@ from itertools import combinations
 import torch
 
 from autograder.checks.expect import CheckFailed, expect, shape_of
-from autograder.checks.slips import converted
 from autograder.checks.values import readable, without_ones
 
 
@@ -59,7 +58,7 @@ class Ids:
 
     def check(self, value: object, name: str) -> list[int]:
         """The list that was meant. Raises CheckFailed with what is not as asked."""
-        items = [converted(item, 0, f"{name}[{place}]") for place, item in enumerate(expect(value, name).is_a(list))]
+        items = expect(value, name).items_as(int)
         if not self.count[0] <= len(items) <= self.count[1]:
             raise CheckFailed(f"{name} has {len(items)} items; {self.count[0]} to {self.count[1]} were asked for.")
         if not all(type(item) is int and self.low <= item <= self.high for item in items):

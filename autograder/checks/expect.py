@@ -67,6 +67,12 @@ class Expectation:
         self._is(type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for")
         return self.value
 
+    def items_as(self, kind: type) -> list:
+        """A list whose items are of this type where they can be meant so: ask this before a check compares items itself."""
+        items = self.is_a(list)
+        self.value = [converted(item, kind(), f"{self.name}[{place}]") for place, item in enumerate(items)]
+        return self.value
+
     def unpacks(self, count: int) -> tuple:
         """A tuple of `count` items (a list is a slip): ask this before `loss, gradient = ...`."""
         self._is(type(self.value) in (tuple, list), f"is {_a(self.value)}; a tuple of {count} was asked for")
