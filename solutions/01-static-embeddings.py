@@ -547,7 +547,7 @@ check(test_keep)
 #
 # **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them. The answer is float32 and sums to 1, up to rounding.
 #
-# **In**: `counts` $(V)$ with at least one above 0, `power`, an int or a float above 0 and at most 2. **Out**: float32 $(V)$.
+# **In**: `counts` $(V)$ with at least one above 0, `power`, a float above 0 and at most 2. **Out**: float32 $(V)$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -399,7 +399,7 @@ for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8
 # - To `merge` what is merged changes nothing; neither does it to `unmerge` what is not.
 # - While it is not merged the tensors change: `a` and `b` are trained, and somebody may load others by `load_state_dict`, another `weight` too. What is merged, and what stays when it is taken out, is what they hold then. While it is merged its `state_dict` holds the merged `weight`; nobody changes anything then, and nobody asks for gradients.
 # - x may have any number of axes, the last of length $I$; any of the others may have length 0.
-# - $r$ may be larger than $I$ and $O$. $\alpha$ may be 0, an int or a float.
+# - $r$ may be larger than $I$ and $O$. $\alpha$ is a float and may be 0.
 # - Whether you keep the very tensors that you are given or copies is yours to choose: nobody looks at them afterwards. At the start chance is allowed, whatever the rule on calls says, and what a layer gives depends on what it holds.
 #
 # **In**: `weight` float32 $(O, I)$; `bias` float32 $(O)$ or None; `r` an int from 1 to 64; `alpha` a number from 0 to 100; `x` float32 $(\dots, I)$. **Out** of `layer(x)`: float32 $(\dots, O)$; `merge` and `unmerge` return nothing. Floats are compared to four digits, and to 0.0001 near 0.

@@ -101,7 +101,7 @@ def attempt(function, *arguments):
 # - The result is differentiated, in both dtypes: its gradient reaches `x`, and is right.
 # - Both functions are written in one cell. `rotary` has six of the points, `slowest` one.
 #
-# **In**: `x` $(B, H, T, D)$, $D$ even, entries from -100 to 100; `positions` int64 $(B, T)$, from 0 to 8191; `base` a float or an int, from 2 to 1,000,000. **Out** of `rotary`: $(B, H, T, D)$ in the dtype of `x`; of `slowest`, for the same $D$ and bases: a float. For entries near 1, and in proportion for larger ones, float32 is compared to 0.0005 at positions up to 300 and to 0.01 beyond, where float32 knows the angle no better; bfloat16 is compared to 0.05.
+# **In**: `x` $(B, H, T, D)$, $D$ even, entries from -100 to 100; `positions` int64 $(B, T)$, from 0 to 8191; `base` a float, from 2 to 1,000,000. **Out** of `rotary`: $(B, H, T, D)$ in the dtype of `x`; of `slowest`, for the same $D$ and bases: a float. For entries near 1, and in proportion for larger ones, float32 is compared to 0.0005 at positions up to 300 and to 0.01 beyond, where float32 knows the angle no better; bfloat16 is compared to 0.05.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -11,11 +11,12 @@ sentence by rounding only: a predicate may return a number, which must be below 
 """
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 
-from autograder.checks.expect import CheckFailed, expect
-from autograder.checks.values import readable
+from autograder.checks.expect import CheckFailed, expect, shape_of
+from autograder.checks.values import readable, without_ones
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Numbers:
     low: float = -1e6
     high: float = 1e6
 
-    def check(self, value: object, name: str) -> None:
-        """Raises CheckFailed with what is not as asked."""
-        found = expect(value, name).is_tensor(dtype=self.dtype)
+    def check(self, value: object, name: str) -> torch.Tensor:
+        """The tensor that was meant. Raises CheckFailed with what is not as asked."""
+        found = expect(value, name).is_tensor(shape=self._meant(shape_of(value)), dtype=self.dtype)
         if found.dim() != len(self.sizes):
             raise CheckFailed(f"{name} has {found.dim()} dimensions; {len(self.sizes)} were asked for.")
         for dim, (size, (least, most)) in enumerate(zip(found.shape, self.sizes)):
@@ -36,6 +37,16 @@ class Numbers:
                 raise CheckFailed(f"Dimension {dim} of {name} has size {size}; {least} to {most} were asked for.")
         expect(found, name).between(self.low, self.high,
                                     cause=f"{name} should hold numbers from {self.low:g} to {self.high:g}, and no NaN.")
+        return found
+
+    def _meant(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """`shape` with axes of length 1 added or dropped where that makes it fit; it is a slip then."""
+        kept = without_ones(shape)
+        for places in combinations(range(len(self.sizes)), len(kept)) if len(shape) != len(self.sizes) else ():
+            sizes = [kept[places.index(dim)] if dim in places else 1 for dim in range(len(self.sizes))]
+            if all(least <= size <= most for size, (least, most) in zip(sizes, self.sizes)):
+                return tuple(sizes)
+        return shape
 
 
 @dataclass(frozen=True)
@@ -45,13 +56,14 @@ class Ids:
     low: int = 0
     high: int = 1 << 20
 
-    def check(self, value: object, name: str) -> None:
-        """Raises CheckFailed with what is not as asked."""
-        items = expect(value, name).is_a(list)
+    def check(self, value: object, name: str) -> list[int]:
+        """The list that was meant. Raises CheckFailed with what is not as asked."""
+        items = expect(value, name).items_as(int)
         if not self.count[0] <= len(items) <= self.count[1]:
             raise CheckFailed(f"{name} has {len(items)} items; {self.count[0]} to {self.count[1]} were asked for.")
         if not all(type(item) is int and self.low <= item <= self.high for item in items):
             raise CheckFailed(f"{name} should hold whole numbers from {self.low} to {self.high}.")
+        return items
 
 
 Form = Numbers | Ids | Mapping[str, "Numbers | Ids"]
@@ -69,12 +81,11 @@ def expect_breaks(data: object, *, holds: Callable[..., bool | float], form: For
         found = expect(data, name).is_a(dict)
         if found.keys() != form.keys():
             raise CheckFailed(f"{name} should have the keys {', '.join(map(readable, form))}.")
-        for key, one in form.items():
-            one.check(found[key], f"{name}[{readable(key)}]")
-        ask = lambda predicate: predicate(**found)
+        meant = {key: one.check(found[key], f"{name}[{readable(key)}]") for key, one in form.items()}
+        ask = lambda predicate: predicate(**meant)
     else:
-        form.check(data, name)
-        ask = lambda predicate: predicate(data)
+        single = form.check(data, name)
+        ask = lambda predicate: predicate(single)
     for what, predicate in degenerate.items():
         if ask(predicate):
             raise CheckFailed(f"{name} does not count: {what}.")

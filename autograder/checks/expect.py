@@ -60,7 +60,7 @@ class Expectation:
     @compares
     def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = "") -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
-        meant = torch.zeros(_shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
+        meant = torch.zeros(shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
         self.value = converted(self.value, meant, self.name)
         self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
         return self._fits(meant, cause)
@@ -69,6 +69,12 @@ class Expectation:
         """This type: `expect(x).is_a(int)`; a bool is no int."""
         self.value = converted(self.value, kind(), self.name) if kind in (bool, int, float, list, tuple) else self.value
         self._is(type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for")
+        return self.value
+
+    def items_as(self, kind: type) -> list:
+        """A list whose items are of this type where they can be meant so: ask this before a check compares items itself."""
+        items = self.is_a(list)
+        self.value = [converted(item, kind(), f"{self.name}[{place}]") for place, item in enumerate(items)]
         return self.value
 
     def unpacks(self, count: int) -> tuple:
@@ -208,8 +214,14 @@ def _an(name: str) -> str:
     return f"an {name}" if name[0] in "aeio" else f"a {name}"
 
 
-def _shape_of(value: object) -> tuple:
-    return tuple(value.shape) if type(value) in (torch.Tensor, np.ndarray) else ()
+def shape_of(value: object) -> tuple[int, ...]:
+    """The shape of a tensor, an array or a list of numbers; () of anything else."""
+    if type(value) in (torch.Tensor, np.ndarray):
+        return tuple(value.shape)
+    try:
+        return np.shape(value) if type(value) in (list, tuple) else ()
+    except (ValueError, TypeError):     # rows of different lengths
+        return ()
 
 
 def _dtype_of(value: object) -> torch.dtype:

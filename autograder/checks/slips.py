@@ -5,6 +5,7 @@ A slip costs SHARE of an exercise, once, whatever is wrong in that way and howev
 on with the value that was meant, so that the values themselves are looked at all the same.
 """
 import math
+import re
 from contextvars import ContextVar
 
 import numpy as np
@@ -23,6 +24,7 @@ STALE = ("A later call changes what an earlier call returned, or returns it agai
          "returns an argument. Return something new each time.")
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
+INDEX = re.compile(r"\[\d+\]")
 NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
 
 _noted: ContextVar[list[str] | None] = ContextVar("slips", default=None)
@@ -36,9 +38,9 @@ def begin() -> list[str]:
 
 
 def note(sentence: str) -> None:
-    """Remember a slip, once. Outside a stage nobody listens."""
+    """Remember a slip, once, and of the items of a list the first. Outside a stage nobody listens."""
     noted = _noted.get()
-    if noted is not None and sentence not in noted:
+    if noted is not None and INDEX.sub("", sentence) not in {INDEX.sub("", one) for one in noted}:
         noted.append(sentence)
 
 

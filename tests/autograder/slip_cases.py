@@ -31,8 +31,8 @@ def _of_tensors(values: object) -> object:
 
 CHANGES: dict[str, Change] = {
     "float64 for float32": _tensor(lambda x: x.dtype == torch.float32, Tensor.double),
-    "int32 for int64": _tensor(lambda x: x.dtype == torch.int64, Tensor.int),
-    "floats for integers": _tensor(lambda x: x.dtype == torch.int64, Tensor.double),
+    "int32 for int64": _tensor(lambda x: x.dtype == torch.int64 and torch.equal(x, x.int()), Tensor.int),
+    "floats for integers": _tensor(lambda x: x.dtype == torch.int64 and torch.equal(x, x.double().long()), Tensor.double),
     "integers for bools": _tensor(lambda x: x.dtype == torch.bool, Tensor.int),
     "floats for bools": _tensor(lambda x: x.dtype == torch.bool, Tensor.float),
     "an axis too many in front": _tensor(lambda x: True, lambda x: x[None]),

@@ -189,11 +189,3 @@ def _(counts, power=0.75):
 def _(counts, power=0.75):
     bent = (counts.float() ** power).long()
     return bent / bent.sum()
-
-
-@mistake(NOISE, "integer-power", caught_by="argument", loses=1,
-         misconception="You raise integers to an integer power. The square of some billions does not fit into 64 bits: make floats "
-                       "of the counts first.")
-def _(counts, power=0.75):
-    bent = counts**power
-    return (bent / bent.sum()).float()

@@ -172,7 +172,7 @@ def test_the_default_power_is_three_quarters(student, rng):
 @noise_distribution.stage("argument", points=1)
 def test_the_power_can_be_chosen(student, rng):
     number = counts(rng, 1, 90, whole(rng, 4, 8))
-    for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0, 1, 2, 1.5, 1.25):
+    for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0, 1.5, 1.25):
         noise = expect(student.noise_distribution(number, power)).is_tensor(
             shape=tuple(number.shape), dtype=torch.float32)
         expect(noise / noise.sum(), "Your answer, divided by its sum,", given=f"power {power:.3g}").equals(
@@ -181,13 +181,13 @@ def test_the_power_can_be_chosen(student, rng):
     expect(noise / noise.sum(), "Your answer, divided by its sum,", given="no power, after calls with one").equals(
         bent(number, 0.75), cause="Without the argument the power is 0.75 again, whatever the calls before were given.")
     for large in (torch.tensor([5_000_000_000, 4_000_000_000, 7]), torch.tensor([2_000_000_000, 60_000, 1_900_000_000], dtype=torch.int32)):
-        noise = expect(student.noise_distribution(large, 2)).is_tensor(shape=(3,), dtype=torch.float32)
-        expect(noise / noise.sum(), "Your answer, divided by its sum,", given="counts of billions, power 2, an int").equals(
-            bent(large, 2), cause="The square of a count may need more than 64 bits: make floats of the counts before you raise them.")
+        noise = expect(student.noise_distribution(large, 2.0)).is_tensor(shape=(3,), dtype=torch.float32)
+        expect(noise / noise.sum(), "Your answer, divided by its sum,", given="counts of billions, power 2").equals(
+            bent(large, 2.0), cause="The square of a count may need more than 64 bits: make floats of the counts before you raise them.")
     for floats in (number.float(), torch.tensor([0.25, 0.5, 0.25])):       # the second is its own answer
         expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
             bent(floats, 1.0), rtol=1e-5, atol=1e-7, cause="The counts should be raised to the argument `power`, which is 1 here.")
-    for few, power in ((torch.tensor([0.001, 0.002]), 2), (torch.tensor([0.001, 0.0, 0.003], dtype=torch.float64), 2.0)):
+    for few, power in ((torch.tensor([0.001, 0.002]), 2.0), (torch.tensor([0.001, 0.0, 0.003], dtype=torch.float64), 2.0)):
         noise = expect(student.noise_distribution(few, power)).is_tensor(shape=tuple(few.shape), dtype=torch.float32)
         expect(noise.sum(), "The sum of the probabilities", f"counts {few.tolist()}, power 2").close(
             torch.tensor(1.0), atol=1e-5, cause="The probabilities should sum to 1 where the counts are small too: nothing is added to the "

@@ -38,7 +38,7 @@ def ask_cut(student, cause: str, ids: list[int], lost: list[bool], top: int = 10
         if ends:
             found.equals(right, cause=cause)
         else:
-            expect(without_end(found.is_a(list), right, end, closing), name, given).equals(right[:-1], cause=cause)
+            expect(without_end(found.items_as(int), right, end, closing), name, given).equals(right[:-1], cause=cause)
 
 
 def text(rng, number: int) -> list[int]:

@@ -156,8 +156,8 @@ def test_the_update_is_scaled(student, rng):
             of, x = parts(rng, 5, 4, r), normal(rng, 2, 5)
             expect(made(student, of, alpha)(x), given=words(of, alpha)).close(right(x, of, alpha), **CLOSE, cause=rule)
     of, x = parts(rng, 3, 2, 4), normal(rng, 2, 3)
-    for alpha in (3, 0.0):
-        expect(made(student, of, alpha)(x), given=words(of, alpha)).close(right(x, of, alpha), **CLOSE, cause=f"{rule} alpha may be an int, and it may be 0.")
+    for alpha in (3.0, 0.0):
+        expect(made(student, of, alpha)(x), given=words(of, alpha)).close(right(x, of, alpha), **CLOSE, cause=f"{rule} alpha may be 0.")
 
 
 def learning(layer) -> set[str]:

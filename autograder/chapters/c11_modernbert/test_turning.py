@@ -44,7 +44,7 @@ def test_one_pair_turns_by_its_position(student, rng):
             "At position 0 it stays as it is.")
     for size in ((1, 1, 2, 2), (1, 1, 1, 2), (2, 3, 5, 2), (3, 1, 3, 2), (1, 4, 4, 2), (2, 2, 2, 2), (1, 2, 250, 2), (1, 300, 2, 2), (300, 1, 2, 2), (2, 1, whole(rng, 4, 7), 2)):
         ask_rotary(student, normal(rng, *size), in_order(size[0], size[2]), 10_000.0, rule)
-    ask_rotary(student, torch.tensor([[[[1.0, 0.0]] * 4, [[0.0, 1.0]] * 4]]), in_order(1, 4), 160_000, rule)
+    ask_rotary(student, torch.tensor([[[[1.0, 0.0]] * 4, [[0.0, 1.0]] * 4]]), in_order(1, 4), 160_000.0, rule)
 
 
 @rotary.stage("speeds", points=1.5)
@@ -53,7 +53,7 @@ def test_each_pair_has_a_speed_of_its_own(student, rng):
     ask_rotary(student, torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]), torch.tensor([[2]]), 100, f"{rule} This is the case by hand.")
     for size in ((1, 1, 2, 4), (2, 3, 5, 4), (1, 2, 3, 6), (3, 1, 4, 8), (4, 4, 4, 4), (1, 1, 4, 64), (1, 2, 2, 128), (1, 1, 2, 300), (1, 12, 2, 4), (2, 1, 3, 2 * whole(rng, 5, 9))):
         ask_rotary(student, normal(rng, *size), in_order(size[0], size[2]) + 3, 10_000.0, rule)
-    for base in (2, 10.5, 500.0, 10_000, 160_000.0, 1_000_000, float(whole(rng, 20, 9000))):
+    for base in (2.0, 10.5, 500.0, 10_000.0, 160_000.0, 1_000_000.0, float(whole(rng, 20, 9000))):
         ask_rotary(student, normal(rng, 2, 1, 9, 6), in_order(2, 9), base, rule)
     ask_rotary(student, 30 * normal(rng, 1, 2, 3, 4).clamp(-3.3, 3.3), in_order(1, 3), 10_000.0, f"{rule} Nothing else is done to the numbers.")
     x, positions, upstream = normal(rng, 2, 3, 4, 6), counts(rng, 0, 20, 1, 4).repeat(2, 1), normal(rng, 2, 3, 4, 6)
@@ -101,7 +101,7 @@ def test_bfloat16_is_turned_as_precisely_as_it_can_be(student, rng):
 @rotary.stage("slowest", points=1)
 def test_the_last_pair_comes_round(student, rng):
     rule = "The last pair, i = D/2 - 1, turns by base^(-(D - 2) / D) a position, so it has turned by 2 pi after 2 pi times base^((D - 2) / D) positions."
-    for D, base in ((4, 100), (2, 10_000.0), (64, 10_000.0), (64, 160_000.0), (128, 500_000), (6, 2), (300, 1_000_000.0), (8, 10_000.0), (64, 2.5), (2 * whole(rng, 3, 50), float(whole(rng, 50, 9000)))):
+    for D, base in ((4, 100.0), (2, 10_000.0), (64, 10_000.0), (64, 160_000.0), (128, 500_000.0), (6, 2.0), (300, 1_000_000.0), (8, 10_000.0), (64, 2.5), (2 * whole(rng, 3, 50), float(whole(rng, 50, 9000)))):
         expect(student.slowest(D, base), "Your number of positions", f"D = {D}, base {base:g}").close(2 * math.pi / math.exp(-math.log(base) * (D - 2) / D), rtol=1e-4, cause=rule)
 
 
