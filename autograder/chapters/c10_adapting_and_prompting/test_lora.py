@@ -88,7 +88,7 @@ def own_scale(student, r: int, alpha: float) -> float:
     """
     of = {"weight": torch.zeros(1, 1), "bias": torch.zeros(1), "a": torch.ones(r, 1), "b": torch.ones(1, r)}
     came = expect(made(student, of, alpha)(torch.ones(1, 1))).is_tensor(shape=(1, 1))
-    return float(came) if alpha / (4 * r) <= float(came) < 1e4 else alpha
+    return float(came) if 0.01 <= float(came) < 1e4 else alpha
 
 
 def words(of: dict, alpha: float) -> str:
