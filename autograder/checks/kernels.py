@@ -21,7 +21,16 @@ import torch
 from torch import Tensor
 
 from autograder.checks.beside_kernels import Beside
-from autograder.checks.compiled import COMPILE, Launch, Pointer, compiled, compiled_elsewhere, kernels_behind, look, refused
+from autograder.checks.compiled import (
+    COMPILE,
+    Launch,
+    Pointer,
+    compiled,
+    compiled_elsewhere,
+    kernels_behind,
+    look,
+    refused,
+)
 from autograder.checks.failed import Failed
 
 POINTERS = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64",
