@@ -28,6 +28,7 @@ MAX_MESSAGE = 1500
 COMPILE = -1         # in place of a seed: see `expect_compiled`
 SECONDS = 60         # for a fresh process; what it did not say by then, grading asks
 NO_COMPILER_TAKES = "`{}` runs in the interpreter, but does not compile for a GPU: {}"
+_read: dict[CodeType, str] = {}      # what was refused of each kernel
 Launch = tuple[Any, tuple, dict[str, object]]        # kernel, positional and named arguments
 
 
@@ -48,10 +49,13 @@ def look(function: Callable) -> None:
             raise Failed("unreadable", NO_COMPILER_TAKES.format(name, said))
 
 
-def refused(kernel: Any) -> Iterator[str]:
-    """What a kernel's source says that reaches beyond its launch; see `kernel_source`."""
-    tree = _parsed(kernel.fn)
-    return iter(()) if tree is None else refusals(tree, _scope(kernel.fn))
+def refused(kernel: Any) -> str:
+    """What a kernel's source says that reaches beyond its launch, or ""; see `kernel_source`."""
+    code = kernel.fn.__code__
+    if code not in _read:              # a source takes longer to read than a small kernel to run
+        tree = _parsed(kernel.fn)
+        _read[code] = "" if tree is None else next(refusals(tree, _scope(kernel.fn)), "")
+    return _read[code]
 
 
 def compiled(kernel: Any, positional: tuple, named: dict[str, object]) -> dict[str, object]:

@@ -53,7 +53,7 @@ def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[t
     if seed == COMPILE:
         return _compile_elsewhere(function, args, kwargs), {}
     for name, kernel in kernels_behind(function).items():
-        if said := next(refused(kernel), ""):
+        if said := refused(kernel):
             raise Failed("unreadable", f"`{name}` cannot be run: {said}")
     harness = Harness(buffers, seed)
     value = run(harness, function, args, kwargs, harness.beside)

@@ -19,6 +19,7 @@ from autograder.checks.slips import SHAPE, note
 from autograder.checks.values import PLAIN, same
 
 MIB = 1024 * 1024
+LOOKS = {"state": Tensor, "shapes": tuple, "learning": bool, "training": None}      # of what a dictionary by name is made; None: a flag
 COUNTS = {"largest", "allocated", "peak", "copied", "flops"}       # see counters.Counter
 
 
@@ -157,6 +158,13 @@ class Student:
             raise StudentError("unreadable", f"`{stream._name}` did not give its next piece.")
         return found
 
+    def look_at(self, handle: Handle, what: str) -> object:
+        """What an object's module says of itself; see `inside`."""
+        found = self.ask("inspect", handle._name, what, of=handle).value
+        if not _is_look(found, LOOKS[what]):
+            raise StudentError("unreadable", f"`{handle._name}` did not tell its {what}: something else came.")
+        return found
+
     def perform(self, request: Request) -> Returned:
         """Carry the request out. Raises StudentError and nothing else on the student's account."""
         raise NotImplementedError
@@ -168,6 +176,12 @@ class Student:
 
 def _is_outcome(one: object, watch: Sequence[str]) -> bool:
     return type(one) is tuple and list(map(type, one[1:])) == [str, str, dict] and list(one[3]) == list(dict.fromkeys(watch))
+
+
+def _is_look(found: object, kind: type | None) -> bool:
+    if kind is None:
+        return type(found) is bool
+    return type(found) is dict and all(type(name) is str and type(one) is kind for name, one in found.items())
 
 
 def _changed(before: tuple, after: tuple) -> bool:

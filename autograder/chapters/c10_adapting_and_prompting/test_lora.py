@@ -82,10 +82,13 @@ def made(student, of: dict, alpha: float):
 
 
 def own_scale(student, r: int, alpha: float) -> float:
-    """By what the student multiplies B A, as an alpha that makes it so: the right alpha unless it is another positive number, which the stage `scale` judges."""
+    """By what the student multiplies B A, as an alpha that makes it so: the right alpha unless it is another one, which the stage `scale` judges.
+
+    One so small that the update would not show is none: then any layer would agree with itself.
+    """
     of = {"weight": torch.zeros(1, 1), "bias": torch.zeros(1), "a": torch.ones(r, 1), "b": torch.ones(1, r)}
     came = expect(made(student, of, alpha)(torch.ones(1, 1))).is_tensor(shape=(1, 1))
-    return float(came) if 0 < float(came) < 1e4 else alpha
+    return float(came) if 0.01 <= float(came) < 1e4 else alpha
 
 
 def words(of: dict, alpha: float) -> str:

@@ -228,6 +228,28 @@ def test_a_forged_frame_is_the_submissions_doing_and_no_failure_of_the_checker(i
         assert stage.status != "fault" or stage.cause == FROM_INSIDE
 
 
+NO_UPDATE = """
+import torch
+class LoRALinear(torch.nn.Module):
+    def __init__(self, weight, bias, r, alpha):
+        super().__init__()
+        self.register_buffer("weight", weight.clone())
+        self.register_buffer("bias", None if bias is None else bias.clone())
+        self.a = torch.nn.Parameter(torch.randn(r, weight.shape[1]))
+        self.b = torch.nn.Parameter(torch.zeros(weight.shape[0], r))
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight, self.bias) + 1e-30 * (x @ self.a.T @ self.b.T)
+    def merge(self):
+        return None
+    unmerge = merge
+"""
+
+
+def test_a_layer_whose_update_never_shows_does_not_agree_with_itself():
+    result = earned("10.LoRALinear", NO_UPDATE)
+    assert {stage.name for stage in result.stages if stage.earned} <= {"start"}, result.stages
+
+
 TWO_LAYERS = """
 import torch
 class LoRALinear(torch.nn.Linear):
