@@ -25,6 +25,16 @@ FOR_KERNELS = (
 )
 
 
+# All but a chapter's own modules.
+FRAME = ("autograder.authoring", "autograder.checks", "autograder.sandbox", "course", "reference_impl", "tests")
+
+
+@cache
+def hash_of_own(modules: tuple[str, ...]) -> str:
+    """The hash of some modules of a chapter and of what they import from chapters, without the frame."""
+    return hash_behind(modules, FRAME, ROOT)
+
+
 def has_kernels(one: Assignment) -> bool:
     """Whether a solution of a chapter runs kernels."""
     return any("@triton.jit" in cell.source for cell, _ in one.cells.values())

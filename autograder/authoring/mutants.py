@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autograder.authoring import operators, wrappers
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.children import in_children
-from autograder.authoring.fingerprints import has_kernels, hash_of_checks
+from autograder.authoring.fingerprints import hash_of_own
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
@@ -30,7 +31,7 @@ from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.stages import run_one
 from autograder.checks.withholding import in_exercise
-from autograder.dependency_hash import code_of
+from autograder.dependency_hash import code_of, code_of_file
 from autograder.errors import CourseError
 
 SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds
@@ -168,10 +169,16 @@ def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:
-    """The hash of the solution, the chapter's checks, and the code that makes and runs mutants."""
+    """The hash of what decides an exercise's mutants: its solution, its stages, and how mutants are made.
+
+    Not of the rest of the frame: a sample of the mutants is tried each time.
+    """
     digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
-    around = hash_of_checks(one.number, has_kernels(one), ("test_", "equivalents"), (__name__,))
-    digest.update(around.encode())
+    stages = {stage.function.__module__ for stage in exercise.stages}
+    digest.update(hash_of_own(tuple(sorted(stages))).encode())
+    digest.update(repr(sorted(equivalents(exercise))).encode())
+    for module in (operators, wrappers):
+        digest.update(code_of_file(Path(module.__file__), module.__name__).digest)
     return digest.hexdigest()[:16]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
-from autograder.authoring.fingerprints import has_kernels, hash_of_checks
+from autograder.authoring.fingerprints import has_kernels, hash_of_checks, hash_of_own
 from autograder.authoring.mutants import solution_of
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
@@ -68,11 +68,34 @@ def entry_of(one: Assignment, exercise: Exercise) -> dict[str, object]:
     """What the ledger says of an exercise for which every case passed."""
     return {
         "fingerprint": fingerprint(one, exercise),
+        "own": own_fingerprint(one, exercise),
         "stages": len(exercise.stages),
         "right_answers": 1 + len(alternatives_of(exercise.id)),
         "mistakes": len(mistakes_of(exercise.id)),
         "seeds_with_the_same_points": SEEDS,
     }
+
+
+def own_fingerprint(one: Assignment, exercise: Exercise) -> str:
+    """The part of a fingerprint that is the exercise's own: solution, stages, mistakes, other answers."""
+    digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
+    functions = [part.function for part in (*exercise.stages, *mistakes_of(exercise.id))]
+    modules = {function.__module__ for function in functions}
+    digest.update(hash_of_own(tuple(sorted(modules))).encode())
+    for path in sorted(ROOT.glob(f"solutions/alternatives/{one.number}-*/*.py")):
+        if f'"{exercise.id}"' in (text := path.read_text(encoding="utf-8")):
+            digest.update(code_of(text).digest)
+    return digest.hexdigest()[:16]
+
+
+def own_proven(one: Assignment) -> set[str]:
+    """The ids of the exercises whose own code passed every case, in whatever frame it was then."""
+    path = folder_of(one.number) / LEDGER
+    if os.environ.get(EVERY) or not path.exists():
+        return set()
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return {exercise.id for exercise in _checked(one)
+            if kept.get(exercise.id, {}).get("own") == own_fingerprint(one, exercise)}
 
 
 def sampled(case: str, share: int) -> bool:
