@@ -160,8 +160,9 @@ def stamp_of(environment: Path) -> dict[str, str]:
 
 
 def fits_a_first_line(environment: str) -> bool:
-    """Whether a script can name this environment's interpreter after "#!"; for others pip writes a script of two lines."""
-    return 0 < len(os.fsencode(environment)) <= LONGEST_FIRST_LINE - len("#!/bin/python3\n") and " " not in environment
+    """Whether a script can name this interpreter after "#!"; for others pip writes two lines."""
+    longest = LONGEST_FIRST_LINE - len("#!/bin/python3\n")
+    return 0 < len(os.fsencode(environment)) <= longest and " " not in environment
 
 
 def make_environment(python: str) -> None:
@@ -171,7 +172,8 @@ def make_environment(python: str) -> None:
     wanted, stamp = contents(python), stamp_of(VENV)
     changed = [name for name, value in wanted.items() if stamp.get(name) != value]
     if fits_a_first_line(stamp.get("place", "")) and not fits_a_first_line(str(VENV)):
-        changed.append("the folder's name (it has a space now or is very long, for which pip writes other scripts)")
+        changed.append("the folder's name (it has a space now or is very long, "
+                       "for which pip writes other scripts)")
     if not changed:
         if stamp.get("place") != str(VENV):
             say("set-up: this folder was moved or copied; pointing .venv at its new place")
@@ -223,7 +225,7 @@ def main() -> None:
     """Everything that comes before the first `course` command, or with `--tests` before the tests."""
     if sys.argv[1:] == ["--tests"]:
         return install_system_packages(TEST_PACKAGES, FOR_TESTS)
-    os.umask(0o022)     # root's sandboxes read the packages as nobody, whatever mode root gives to other new files
+    os.umask(0o022)     # root's sandboxes read the packages as nobody, also where new files are private
     python = find_python()
     install_system_packages(SYSTEM_PACKAGES, FOR_WHAT)
     make_environment(python)

@@ -79,18 +79,6 @@ def find_backend(name: str | None = None, cold: bool = False) -> tuple[Backend |
         return None, str(error)
 
 
-def graded_wrong(backend: Backend) -> list[str]:
-    """What the known notebooks of the first assignment earn otherwise than they deserve; nothing if all is right."""
-    from autograder.grading.assignment import load_assignment
-    from autograder.grading.known_notebooks import examine as examine_grading
-    from autograder.grading.verdict import sandboxes
-
-    assignment = load_assignment("01")
-    with sandboxes(assignment, backend) as pool:
-        pool.prepare()
-        return examine_grading(assignment, pool)
-
-
 def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:
     """Median milliseconds from nothing to "ready": without torch, and with what grading imports first."""
     def milliseconds(warm: tuple[str, ...]) -> float:

@@ -1,9 +1,11 @@
 """What of this machine is visible in a sandbox, read-only, and under which name.
 
-The installed packages and the stage appear at fixed places of our own, wherever the checkout lies: each fork of a warm
-sandbox gets a new, empty /tmp and /dev/shm, and a checkout below one of them would vanish. The interpreter keeps its
-name, because shared libraries are often found by it, unless its place is one that the sandbox needs for itself.
+The installed packages and the stage appear at fixed places of our own, wherever the checkout
+lies: each fork of a warm sandbox gets a new, empty /tmp and /dev/shm, and a checkout below one of
+them would vanish. The interpreter keeps its name, because shared libraries are often found by it,
+unless its place is one that the sandbox needs for itself.
 """
+
 import os
 import sys
 from collections.abc import Sequence
@@ -21,8 +23,11 @@ LOCAL = Path("/usr/local")
 
 
 def packages_inside(sites: Sequence[Path] | None = None) -> list[str]:
-    """The names that the folders of the installed packages have inside; default, this interpreter's."""
-    return [f"{PACKAGES}/{number}" for number, _ in enumerate(site_folders() if sites is None else sites)]
+    """The names that folders of installed packages have inside; default, this interpreter's."""
+    return [
+        f"{PACKAGES}/{number}"
+        for number, _ in enumerate(site_folders() if sites is None else sites)
+    ]
 
 
 def python_inside() -> str:
@@ -43,10 +48,22 @@ def binds(stage: Path, sites: Sequence[Path] | None = None) -> list[str]:
         command += ["--ro-bind", str(site), name]
         for place in [name, str(site)] if _keeps_its_name(site) else [name]:
             command += _without_ours(site, place, hidden)
-    if _keeps_its_name(CHECKOUT):           # below /usr or the interpreter's folder: the answers and checks lie there
+    if _keeps_its_name(
+        CHECKOUT
+    ):  # below /usr or the interpreter's folder: the answers and checks lie there
         command += _empty(str(CHECKOUT))
-    command += ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
-                "--ro-bind-try", "/etc/localtime", "/etc/localtime"]
+    command += [
+        "--perms",
+        "0755",
+        "--dir",
+        "/etc",
+        "--ro-bind-try",
+        "/etc/ld.so.cache",
+        "/etc/ld.so.cache",
+        "--ro-bind-try",
+        "/etc/localtime",
+        "/etc/localtime",
+    ]
     return [*command, "--ro-bind", str(stage), STAGE]
 
 
@@ -60,7 +77,7 @@ def _system() -> list[str]:
         elif path.is_dir():
             command += ["--ro-bind", str(path), str(path)]
     command += ["--ro-bind", "/usr", "/usr"]
-    if not _local_is_needed():              # what the machine's owner put there is nobody's business
+    if not _local_is_needed():  # what the machine's owner put there is nobody's business
         command += _empty(str(LOCAL))
     return command
 
@@ -72,21 +89,21 @@ def _interpreter() -> list[str]:
     places = [_place(folder) for folder in folders]
     for folder, place in zip(folders, places, strict=True):
         for parent in reversed(place.parents):
-            # bubblewrap makes missing parents with mode 700; the user inside must be able to walk through them.
+            # bubblewrap makes missing parents with mode 700; the user inside must pass them.
             if parent not in made and not any(parent.is_relative_to(other) for other in places):
                 command += ["--perms", "0755", "--dir", str(parent)]
                 made.add(parent)
         command += ["--ro-bind", str(folder), str(place)]
-        if place != folder:                 # its own library may be looked for under the name that it had
+        if place != folder:  # its own library may be looked for under the name that it had
             command += ["--setenv", "LD_LIBRARY_PATH", f"{place}/lib"]
     return command
 
 
 def _without_ours(site: Path, place: str, hidden: Sequence[str]) -> list[str]:
-    """Hide what must not be found in a folder of packages that appears at `place`: this course, and withheld packages."""
+    """Options that hide this course and withheld packages in a folder of packages at `place`."""
     command = []
     for ours in ("autograder", "reference_impl"):
-        if (site / ours).is_dir():          # an install that is not editable would bring the answers in
+        if (site / ours).is_dir():  # an install that is not editable would bring the answers in
             command += _empty(f"{place}/{ours}")
     for package in hidden:
         for path in (site / package, site / f"{package}.py", *site.glob(f"{package}.*.so")):
@@ -110,10 +127,14 @@ def _place(folder: Path) -> Path:
 
 
 def _keeps_its_name(path: Path) -> bool:
-    """Whether something of this machine is also visible under its own name, because it lies in a folder that is."""
+    """Whether something is visible under its own name, because it lies in a folder that is."""
     if path.is_relative_to(LOCAL) and not _local_is_needed():
         return False
-    return any(path.is_relative_to(folder) for folder in ("/usr", *_base_folders()) if _place(Path(folder)) == Path(folder))
+    return any(
+        path.is_relative_to(folder)
+        for folder in ("/usr", *_base_folders())
+        if _place(Path(folder)) == Path(folder)
+    )
 
 
 def _local_is_needed() -> bool:
@@ -122,5 +143,9 @@ def _local_is_needed() -> bool:
 
 def _base_folders() -> list[Path]:
     """Where the interpreter and its standard library live, if that is not /usr."""
-    candidates = {Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve(), Path(base_python()).parents[1]}
+    candidates = {
+        Path(sys.base_prefix).resolve(),
+        Path(sys.base_exec_prefix).resolve(),
+        Path(base_python()).parents[1],
+    }
     return sorted(path for path in candidates if path != Path("/usr"))

@@ -1,4 +1,5 @@
-"""A checkout grades wherever it lies: the sandbox has its packages although each fork gets an empty /tmp and /dev/shm."""
+"""A checkout grades wherever it lies, although each fork has an empty /tmp and /dev/shm."""
+
 import json
 import os
 import shutil
@@ -14,9 +15,26 @@ import autograder
 pytestmark = pytest.mark.sandbox
 REPOSITORY = Path(autograder.__file__).parents[1]
 VENV = Path(sys.prefix)
-SOURCES = ("autograder", "course", "reference_impl", "solutions", "exercises", "pyproject.toml", "requirements.lock")
-UNUSED = ("triton", "pyarrow", "playwright", "transformers", "gensim", "sklearn", "share", "include")    # two of three gigabytes
-NEEDED = 2 * 2**30      # bytes, of what is left and what grading uses
+SOURCES = (
+    "autograder",
+    "course",
+    "reference_impl",
+    "solutions",
+    "exercises",
+    "pyproject.toml",
+    "requirements.lock",
+)
+UNUSED = (
+    "triton",
+    "pyarrow",
+    "playwright",
+    "transformers",
+    "gensim",
+    "sklearn",
+    "share",
+    "include",
+)  # two of three gigabytes
+NEEDED = 2 * 2**30  # bytes, of what is left and what grading uses
 PROGRAM = """
 import json, sys, tempfile
 from pathlib import Path
@@ -31,19 +49,27 @@ path.write_bytes(Notebook(one).solve().data())
 with sandboxes(one, choose_backend(), 900) as pool:
     verdict = grade_submission(Submission("ada", path), one, b"secret", pool, budget=900)
 lost = {row["exercise"]: row["stages"] for row in verdict.results if row["earned"] < row["points"]}
-print(json.dumps({"judged": len(verdict.results), "lost": lost, "human": verdict.human, "errors": verdict.cell_errors,
-                  "forked": len(warm._ZYGOTES), "package": sys.modules["autograder"].__file__, "torch": sys.modules["torch"].__file__}))
+ours, torch = (sys.modules[name].__file__ for name in ("autograder", "torch"))
+print(json.dumps({"judged": len(verdict.results), "lost": lost, "human": verdict.human,
+                  "errors": verdict.cell_errors, "forked": len(warm._ZYGOTES),
+                  "package": ours, "torch": torch}))
 """
 
 
 def copy_checkout(folder):
-    """This checkout and its environment below `folder`; what is large is linked, where that is possible."""
+    """Copy this checkout and its environment; what is large is linked, where that is possible."""
     folder.mkdir(parents=True)
     for name in SOURCES:
         one = REPOSITORY / name
-        shutil.copytree(one, folder / name, ignore=shutil.ignore_patterns("__pycache__")) if one.is_dir() else shutil.copy2(one, folder / name)
+        shutil.copytree(
+            one, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+        ) if one.is_dir() else shutil.copy2(one, folder / name)
     packages = Path(sysconfig.get_path("purelib"))
-    for path in [*(one for one in packages.iterdir() if one.name not in UNUSED), VENV / "bin", VENV / "pyvenv.cfg"]:
+    for path in [
+        *(one for one in packages.iterdir() if one.name not in UNUSED),
+        VENV / "bin",
+        VENV / "pyvenv.cfg",
+    ]:
         target = folder / ".venv" / path.relative_to(VENV)
         target.parent.mkdir(parents=True, exist_ok=True)
         if subprocess.run(["cp", "-al", path, target], capture_output=True).returncode:
@@ -54,12 +80,25 @@ def copy_checkout(folder):
 def graded_in(folder, **environment):
     """What a perfect notebook earns when the checkout in `folder` grades it."""
     python, path = folder / ".venv" / "bin" / "python", os.environ["PATH"]
-    done = subprocess.run([python, "-c", PROGRAM], cwd=folder, capture_output=True, text=True,
-                          env={"PATH": path, "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", **environment})
+    done = subprocess.run(
+        [python, "-c", PROGRAM],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={
+            "PATH": path,
+            "HOME": os.environ.get("HOME", "/"),
+            "PYTHONPATH": str(folder),
+            "OMP_NUM_THREADS": "1",
+            **environment,
+        },
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     ours, torch = (Path(found[name]).resolve() for name in ("package", "torch"))
-    assert ours.is_relative_to(folder.resolve()) and torch.is_relative_to(folder.resolve() / ".venv")
+    assert ours.is_relative_to(folder.resolve()) and torch.is_relative_to(
+        folder.resolve() / ".venv"
+    )
     return found
 
 
@@ -86,6 +125,7 @@ def moved(checkout, tmp_path):
         place.parent.mkdir(parents=True, exist_ok=True)
         places.append(checkout.rename(place))
         return place
+
     yield move
     for place in places:
         place.rename(checkout)
@@ -108,7 +148,9 @@ def test_a_checkout_in_shared_memory_grades():
 
 
 def test_a_checkout_whose_name_has_spaces_and_quotes_grades(moved, tmp_path):
-    assert_earns_everything(graded_in(moved(tmp_path / "my 'own', $HOME & ümlaut" / "the checkout")))
+    assert_earns_everything(
+        graded_in(moved(tmp_path / "my 'own', $HOME & ümlaut" / "the checkout"))
+    )
 
 
 def test_a_checkout_in_a_home_that_others_cannot_enter_grades(moved, tmp_path):
@@ -121,12 +163,17 @@ def test_a_checkout_in_a_home_that_others_cannot_enter_grades(moved, tmp_path):
     assert_earns_everything(graded_in(place))
 
 
-def test_a_read_only_checkout_behind_a_link_grades_with_temporary_files_elsewhere(checkout, tmp_path):
+def test_a_read_only_checkout_behind_a_link_grades_with_temporary_files_elsewhere(
+    checkout, tmp_path
+):
     link, elsewhere = tmp_path / "link", tmp_path / "temporary files"
     link.symlink_to(checkout)
     elsewhere.mkdir()
-    # The files of the environment may be links to those of another one: only its folders change their mode.
-    paths = [checkout, *(path for path in checkout.rglob("*") if path.is_dir() and not path.is_symlink())]
+    # Files of the environment may be links to those of another: only its folders change their mode.
+    paths = [
+        checkout,
+        *(path for path in checkout.rglob("*") if path.is_dir() and not path.is_symlink()),
+    ]
     for path in paths:
         path.chmod(0o555)
     try:
