@@ -30,7 +30,7 @@ class Limits:
     file_size: int = 64 * MIB
     output_chars: int = 10_000       # of what is printed; the rest is counted and dropped
     frame_bytes: int = 64 * MIB      # one message on the pipe; the checker keeps those of a stage
-    answer_bytes: int = 256 * MIB    # everything that one exercise returns, however many calls
+    answer_bytes: int = 128 * MIB    # everything that one exercise returns, however many calls
     callbacks: int = 10_000          # calls back into our functions, per call of the student's
     callback_numbers: int = 4_000_000  # numbers that one call back may pass, counted as they broadcast
     callback_memory: int = 512 * MIB   # address space that our function may take for one call back

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
     if args.submissions:
         refuse_inside(args.submissions, **{"--course-root": root})
-    loaded = load_assignment(chosen_for(args.submissions, args.assignment, root))
     made = new_course_root(root)
+    loaded = load_assignment(chosen_for(args.submissions, args.assignment, root))
     take_database(args, root, make=True)
     say_made(made)
     if args.exchange:
