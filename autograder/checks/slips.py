@@ -87,7 +87,8 @@ def _as_bool(value: object, name: str) -> object:
         one = value.reshape(-1)[0].item()
     if type(one) not in (bool, int, float) or one not in (0, 1):
         return value
-    note(f"{name} is a {type_name(value)}; a bool was asked for. Use bool().")
+    came = "an int" if type(value) is int else f"a {type_name(value)}"
+    note(f"{name} is {came}; a bool was asked for. Use bool().")
     return bool(one)
 
 

@@ -66,7 +66,7 @@ def test_dtype_shape_and_finiteness_have_sentences_of_their_own(value, sentence)
     (torch.tensor(3), 3, "Use .item()"), (torch.tensor([2.5]), 2.5, "Use .item()"), (3.0, 3, "is a float"),
     (2.5, torch.tensor(2.5), "is a float; a torch.Tensor"), ([1, 2], (1, 2), "is a list; a tuple was asked for"),
     (torch.tensor([1, 0]), torch.tensor([True, False]), "has dtype int64; bool was asked for"),
-    (torch.tensor([[True, False]]), torch.tensor([1, 0]), "axis of length 1"), (1, True, "is a int; a bool was asked for"),
+    (torch.tensor([[True, False]]), torch.tensor([1, 0]), "axis of length 1"), (1, True, "is an int; a bool was asked for"),
     (torch.tensor([1.0, 0.0]), torch.tensor([True, False]), "has dtype float32"), (torch.tensor(False), False, "Use bool()"),
     (float(2**60 + 1), 2**60 + 1, "is a float; a plain int"), ([], torch.zeros(0, 3), "is a list")])
 def test_a_right_answer_of_another_type_is_a_slip_and_its_values_are_looked_at(value, expected, sentence):
