@@ -11,12 +11,14 @@ from autograder.classroom.summary import Summary
 from autograder.classroom.whole_class import COURSE_ROOT, REPORT, grade_class
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment, secret_is_lost
+from autograder.grading.schedule import Here
 from autograder.grading.verdict import Verdict
 from autograder.sandbox import choose_backend
 from course.sample_class import EXPECTED, make_sample_class
 from course.sample_class.deserved import refuse_if_undeserved
 
 SAMPLE = ROOT / "_build" / "sample_class"
+SAMPLE_BUDGET = 600.0       # seconds a submission: its points are known, and a machine may be busy
 SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sample class and nothing else
 
 
@@ -36,7 +38,8 @@ def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_uns
     forget_older_sample(course_root, load_assignment("01"))
     course_root.mkdir(parents=True, exist_ok=True)
     (course_root / SAMPLE_MARK).touch()
-    summary = grade_class(submitted, "01", course_root, report, jobs, backend=backend, progress=progress)
+    crew = Here(jobs, backend, SAMPLE_BUDGET)
+    summary = grade_class(submitted, "01", course_root, report, progress=progress, crew=crew)
     refuse_if_undeserved(submitted.parent / EXPECTED, course_root, summary)
     return summary
 
