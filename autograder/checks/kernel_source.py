@@ -32,11 +32,16 @@ def refusals(tree: ast.FunctionDef, known: Mapping[str, object]) -> Iterator[str
 
     known: what its names from outside mean; a function of the notebook's may be there as its syntax.
     """
-    own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    own |= {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+    own = own_names(tree)
     for node in (one for statement in tree.body for one in ast.walk(statement)):
         if said := _refusal(node, own, known):
             yield f"line {node.lineno - tree.lineno + 1} of it, `{ast.unparse(node).splitlines()[0][:80]}`: {said}."
+
+
+def own_names(tree: ast.FunctionDef) -> set[str]:
+    """The names that a function gives values to, and those of its arguments: they mean nothing from outside."""
+    written = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    return written | {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
 
 
 def _refusal(node: ast.AST, own: set[str], known: Mapping[str, object]) -> str:

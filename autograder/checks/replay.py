@@ -19,7 +19,7 @@ from torch import Tensor
 from autograder.checks import kernels
 from autograder.checks.compiled import Pointer, compiled, look
 from autograder.checks.failed import Failed
-from autograder.checks.kernel_source import MODULES, refusals
+from autograder.checks.kernel_source import MODULES, own_names, refusals
 from autograder.checks.marks import MARKED, places, whole
 
 MOST_MEMORY = 1 << 22       # numbers that a launcher may make
@@ -198,7 +198,7 @@ class Notebook:
         code = compile(ast.Module([tree], []), self._file_of[tree], "exec", dont_inherit=True)
         exec(code, self._scope)
         self._scope[name] = made = self._jitted(self._scope[name], tree) if is_jit else self._scope[name]
-        for other in {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - {name}:
+        for other in {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - own_names(tree) - {name}:
             known = self._known.get(other)
             if isinstance(known, ast.FunctionDef):
                 if other not in self._scope:

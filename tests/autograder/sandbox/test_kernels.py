@@ -109,6 +109,9 @@ def first_does_all(x, y, out, n, BLOCK: tl.constexpr):
             offsets = first + tl.arange(0, BLOCK)
             tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n) + tl.load(y + offsets, mask=offsets < n), mask=offsets < n)
 
+def inside(x):          # a name that the kernels above give to something of their own
+    return numpy.asarray(x)
+
 def start(kernel, x, y, out, block):
     kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 def add(x, y, out, block): start(add_kernel, x, y, out, block)
