@@ -8,7 +8,7 @@ from autograder.authoring import fingerprints
 from autograder.authoring import proven as proofs
 from autograder.authoring.catalogue import assignment, assignments
 from autograder.authoring.mutants import hash_of
-from autograder.authoring.proven import EVERY, LEDGER, entry_of, proven, sampled
+from autograder.authoring.proven import EVERY, LEDGER, entry_of, own_fingerprint, proven, sampled
 
 FILES = {
     "tests/autograder/test_exercises.py": "from autograder.checks import stages",
@@ -53,8 +53,20 @@ def chapter(tmp_path, monkeypatch):
     forget()
 
 
+@pytest.fixture
+def own_code(chapter, tmp_path):
+    """Chapter 1, with the modules in which `01.ppmi` has its stages and its mistakes."""
+    one, folder = chapter
+    frame = "from autograder.checks import slips\n"
+    (folder / "test_counting.py").write_text(frame + "check = 1")
+    (folder / "mistakes_counting.py").write_text(frame + "wrong = 1")
+    forget()
+    return one, tmp_path
+
+
 def forget():
     fingerprints.hash_of_checks.cache_clear()
+    fingerprints.hash_of_own.cache_clear()
     proofs._around.cache_clear()
 
 
@@ -108,19 +120,23 @@ def test_a_comment_a_docstring_and_what_runs_elsewhere_leave_the_proof(
     assert proven(chapter[0]) == before != set()
 
 
-def test_a_change_in_the_frame_tries_all_mutants_again_and_a_comment_does_not(chapter, tmp_path):
-    one, exercise = chapter[0], chapter[0].exercises["01.ppmi"]
-    root = tmp_path / "autograder/authoring/mutants.py"
-    root.parent.mkdir()
-    root.write_text("from autograder.checks import stages")
-    forget()
-    before = hash_of(one, exercise)
-    for path, old, new in WORDS[:-1]:
-        if "equivalents" not in path:
-            edit(tmp_path, path, old, new)
-    assert hash_of(one, exercise) == before
-    edit(tmp_path, "autograder/checks/slips.py", "5", "6")
-    assert hash_of(one, exercise) != before
+def test_a_change_in_the_frame_leaves_what_is_known_of_an_exercises_own_code(own_code):
+    one, root = own_code
+    exercise = one.exercises["01.ppmi"]
+    before = own_fingerprint(one, exercise), hash_of(one, exercise)
+    edit(root, "autograder/checks/slips.py", "5", "6")
+    assert (own_fingerprint(one, exercise), hash_of(one, exercise)) == before
+    edit(root, "autograder/chapters/c01_static_embeddings/test_counting.py", "check = 1", "check = 2")
+    assert own_fingerprint(one, exercise) != before[0] and hash_of(one, exercise) != before[1]
+
+
+def test_a_changed_mistake_is_tried_in_full_and_its_mutants_are_not(own_code):
+    one, root = own_code
+    exercise = one.exercises["01.ppmi"]
+    before = own_fingerprint(one, exercise), hash_of(one, exercise)
+    mistakes = "autograder/chapters/c01_static_embeddings/mistakes_counting.py"
+    edit(root, mistakes, "wrong = 1", "wrong = 2")
+    assert own_fingerprint(one, exercise) != before[0] and hash_of(one, exercise) == before[1]
 
 
 @pytest.mark.parametrize(
