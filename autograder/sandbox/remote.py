@@ -77,8 +77,8 @@ class RemoteStudent(Student):
         """Another exercise begins, which may return as much as any."""
         super().new_exercise(withheld, fault)
         self._returned = 0
-        if self._interpreter is not None:
-            self._interpreter.new_exercise(withheld, fault)
+        for one in self._clean.values():
+            one.new_exercise(withheld, fault)
 
     def new_stage(self) -> None:
         """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
