@@ -22,7 +22,7 @@ from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
-WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/describing.py", "checks/executor.py", "checks/failed.py", "checks/given.py", "checks/tracebacks.py",
+WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/comparing.py", "checks/describing.py", "checks/executor.py", "checks/failed.py", "checks/given.py", "checks/tracebacks.py",
                 "checks/values.py", "checks/withheld.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
                 "sandbox/worker.py")
 # What it imports when a check first asks for it, and the program that forks it.

@@ -17,8 +17,9 @@ import secrets
 import select
 import socket
 import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from autograder.sandbox import seccomp
@@ -27,6 +28,7 @@ from autograder.sandbox.bubblewrap import FIRST_UID, BubblewrapBackend, around
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.rootfs import STAGE, packages_inside, python_inside
 
+SLOW = "sandbox: warm sandboxes do not start here ({}), so each submission starts a cold one, which takes seconds longer"
 MOST = 2        # zygotes that a process uses at a time, each as large as what it has imported
 
 
@@ -45,9 +47,14 @@ class WarmBackend(BubblewrapBackend):
         return super().start(stage, limits, warm, read, write, errors)
 
     def share(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> None:
-        """Start the zygote that the forks of this process use, and wait for it. Where it does not start, each of them finds that out."""
-        with suppress(OSError, EOFError, subprocess.TimeoutExpired):
+        """Start the zygote that the forks of this process use, and wait for it.
+
+        Where it does not start, that is said once, and each sandbox starts cold.
+        """
+        try:
             self._zygote(stage, limits, warm, wait)
+        except (OSError, EOFError, subprocess.TimeoutExpired) as error:
+            print(SLOW.format(error), file=sys.stderr, flush=True)
 
     def _zygote(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> "Zygote":
         key = (stage, tuple(warm))
@@ -70,13 +77,14 @@ class Zygote:
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._stderr = tempfile.TemporaryFile()        # what Python says when it cannot start
         config = {"control": theirs.fileno(), "path": [STAGE, *packages_inside()], "warm": list(warm)}
         command, data = around(stage, limits, extra_capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"))
         command += ["--", python_inside(), "-I", "-S", "-B", f"{STAGE}/autograder/sandbox/zygote.py", json.dumps(config)]
         try:
             # It dies with the thread that starts it, so that must be one that lives on.
             self._child = subprocess.Popen(command, env={}, pass_fds=(theirs.fileno(), *data), stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                                           stdout=subprocess.DEVNULL, stderr=self._stderr, start_new_session=True)
         finally:
             theirs.close()
             for fd in data:
@@ -90,7 +98,7 @@ class Zygote:
             self._control.settimeout(limits.start_seconds)
             said = self._control.recv(200)
             if said != b"ready":
-                raise OSError(f"the zygote did not start: {said.decode(errors='replace')}")
+                raise OSError(f"the zygote did not start: {said.decode(errors='replace') or self._complaint()}")
             self.ready = True
             if self.fork(limits, nothing, nothing, nothing, only_try=True).wait(limits.start_seconds) != 0:
                 raise OSError("a fork of the zygote could not put up its walls")
@@ -99,6 +107,12 @@ class Zygote:
             raise
         finally:
             os.close(nothing)
+
+    def _complaint(self) -> str:
+        """The last line of what the zygote wrote before it ended, or ""."""
+        self._stderr.seek(0)
+        lines = self._stderr.read(10_000).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
 
     def fork(self, limits: Limits, read: int, write: int, errors: int, only_try: bool = False) -> "Forked":
         """A worker, behind its walls before it reads its first request; only_try: it ends there."""

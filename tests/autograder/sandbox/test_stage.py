@@ -1,12 +1,15 @@
 """What exists inside: the worker's files and the reference, without what is to be written."""
+import ast
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from autograder.errors import CourseError
 from autograder.sandbox.stage import LATER_FILES, WORKER_FILES, stage
 
+ROOT = Path(__file__).resolve().parents[3]
 COUNTS = "reference_impl.embeddings.counts"
 
 
@@ -40,3 +43,12 @@ def test_another_user_can_read_it_and_nobody_else_can_write():
 def test_a_name_that_is_no_module_is_refused_because_the_answer_would_stay(name):
     with pytest.raises(CourseError, match="cannot withhold"):
         stage([name])
+
+
+def test_what_the_worker_imports_first_goes_inside_too():
+    inside = {f"autograder/{name}" for name in (*WORKER_FILES, *LATER_FILES)}
+    for name in sorted(inside):
+        tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+        wanted = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+        ours = {f"{module.replace('.', '/')}.py" for module in wanted if module.startswith("autograder.")}
+        assert {path for path in ours if (ROOT / path).is_file()} <= inside, name
