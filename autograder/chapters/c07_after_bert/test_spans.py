@@ -2,7 +2,7 @@
 import torch
 
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, one_changed, whole
+from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"
@@ -42,8 +42,8 @@ def ask_cut(student, cause: str, ids: list[int], lost: list[bool], top: int = 10
 
 
 def text(rng, number: int) -> list[int]:
-    """So many ids of ordinary tokens."""
-    return counts(rng, 10, 9999, number).tolist() if number else []
+    """So many ids of ordinary tokens, each once: what repeats is asked by itself."""
+    return [10 + id for id in distinct(rng, number, 9990)]
 
 
 def gone(*spans: int) -> list[bool]:
