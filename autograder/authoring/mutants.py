@@ -23,7 +23,6 @@ from autograder.authoring import operators, wrappers
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.children import in_children
-from autograder.authoring.fingerprints import hash_of_own
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
@@ -169,13 +168,11 @@ def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str
 
 
 def hash_of(one: Assignment, exercise: Exercise) -> str:
-    """The hash of what decides an exercise's mutants: its solution, its stages, and how mutants are made.
+    """The hash of what decides which mutants an exercise has: its solution, how they are made, which are explained.
 
-    Not of the rest of the frame: a sample of the mutants is tried each time.
+    Not of the checks: a sample of the mutants is tried each time, and `course author mutants` tries all.
     """
     digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
-    stages = {stage.function.__module__ for stage in exercise.stages}
-    digest.update(hash_of_own(tuple(sorted(stages))).encode())
     digest.update(repr(sorted(equivalents(exercise))).encode())
     for module in (operators, wrappers):
         digest.update(code_of_file(Path(module.__file__), module.__name__).digest)

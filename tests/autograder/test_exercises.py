@@ -194,8 +194,8 @@ def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake)
         assert told == [mistake.misconception] or slip and told == [], result
 
 
-@pytest.mark.parametrize("assignment", [pytest.param(one, id=one.name, marks=pytest.mark.long if {
-    id for id, exercise in one.exercises.items() if exercise.stages} <= PROVEN | OWN_PROVEN else ()) for one in ASSIGNMENTS])
+@pytest.mark.long
+@each_assignment
 def test_the_committed_matrix_is_what_the_mistakes_give(assignment):
     table = as_table(assignment, lambda exercise, mistake: verdict(exercise.id, mistake.name, SECRETS[0]))
     path = folder_of(assignment.number) / "matrix.md"
