@@ -22,11 +22,11 @@ from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
-WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/comparing.py", "checks/describing.py", "checks/executor.py", "checks/failed.py", "checks/given.py", "checks/tracebacks.py",
+WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/barred.py", "checks/comparing.py", "checks/describing.py", "checks/executor.py", "checks/failed.py", "checks/given.py", "checks/tracebacks.py",
                 "checks/values.py", "checks/withheld.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
                 "sandbox/worker.py")
 # What it imports when a check first asks for it, and the program that forks it.
-LATER_FILES = ("sandbox/zygote.py", "checks/barred.py", "checks/beside_kernels.py", "checks/compiled.py", "checks/counters.py", "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py",
+LATER_FILES = ("sandbox/zygote.py", "checks/beside_kernels.py", "checks/compiled.py", "checks/counters.py", "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py",
                "checks/kernel_source.py", "checks/launches.py", "checks/marks.py", "checks/module_access.py", "checks/replay.py")
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
