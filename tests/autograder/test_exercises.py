@@ -4,7 +4,8 @@ A right answer is asked with the visible seed and with two hidden ones, a mistak
 `make sweeps`, and each verdict must be the same. A mistake earns the same points under forty seeds, in `make sweeps` and
 `course author prove`; three of these are tried each time. Of an exercise that is as it was when `course author prove` tried all
 cases, one mistake in eight and one of four of what is expensive otherwise are tried here, and in `make sweeps` all. Twice as many
-are tried where the exercise's own code is as it was and the frame is not, and every case where its own code has changed.
+are tried where the exercise's own code is as it was and the frame is not, or kernels are interpreted; and every case where
+its own code has changed.
 """
 import inspect
 import os
@@ -21,6 +22,7 @@ from docutils.nodes import make_id
 
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import ROOT, assignment, assignments, folder_of
+from autograder.authoring.fingerprints import has_kernels
 from autograder.authoring.idle import idle, one_size
 from autograder.authoring.implementations import from_file, namespace_of
 from autograder.authoring.matrix import as_table
@@ -44,6 +46,7 @@ MANY = [b"", *(f"secret {number}".encode() for number in range(SEEDS - 1))]
 MANY_OR_DRAWN = [pytest.param(MANY, id="forty seeds")] if os.environ.get(EVERY) else [
     pytest.param(random.Random("three").sample(MANY, 3), id="three seeds"), pytest.param(MANY, id="forty seeds", marks=pytest.mark.long)]
 PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
+KERNELS = {one.number for one in ASSIGNMENTS if has_kernels(one)}      # one case takes many seconds
 OWN_PROVEN = {id for assignment in ASSIGNMENTS for id in own_proven(assignment)}
 
 
@@ -59,7 +62,7 @@ each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda 
 def marks(exercise, case: str, share: int) -> tuple:
     """None for a case that is tried each time."""
     if exercise.id not in PROVEN:
-        share = share // 2 if exercise.id in OWN_PROVEN else 1
+        share = share // 2 if exercise.id in OWN_PROVEN or exercise.id[:2] in KERNELS else 1
     return () if sampled(f"{exercise.id} {case}", share) else (pytest.mark.long,)
 
 
