@@ -174,7 +174,7 @@ def test_gradients_and_a_step_are_those_of_the_same_module_here(student):
 def test_a_value_without_a_gradient_gets_a_sentence(student):
     net = student.build("Net", 3)
     assert "No gradient can pass" in error_of(inside(net).gradients, "detached", torch.ones(1, 3)).text
-    assert "shape ()" in error_of(inside(net).gradients, "", torch.ones(1, 3)).text
+    assert "shape ()" in error_of(inside(net).gradients, "", torch.ones(2, 3)).text
     assert "float came" in error_of(student.gradients, "numbers_only", torch.ones(2)).text
 
 
