@@ -50,7 +50,7 @@ def test_one_pair_turns_by_its_position(student, rng):
 @rotary.stage("speeds", points=1.5)
 def test_each_pair_has_a_speed_of_its_own(student, rng):
     rule = "Entries i and i + D/2 make a pair, which turns by position · base^(-2i / D) radians: the first pair by 1 a position, each later one more slowly."
-    ask_rotary(student, torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]), torch.tensor([[2]]), 100, f"{rule} This is the case by hand.")
+    ask_rotary(student, torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]), torch.tensor([[2]]), 100.0, f"{rule} This is the case by hand.")
     for size in ((1, 1, 2, 4), (2, 3, 5, 4), (1, 2, 3, 6), (3, 1, 4, 8), (4, 4, 4, 4), (1, 1, 4, 64), (1, 2, 2, 128), (1, 1, 2, 300), (1, 12, 2, 4), (2, 1, 3, 2 * whole(rng, 5, 9))):
         ask_rotary(student, normal(rng, *size), in_order(size[0], size[2]) + 3, 10_000.0, rule)
     for base in (2.0, 10.5, 500.0, 10_000.0, 160_000.0, 1_000_000.0, float(whole(rng, 20, 9000))):

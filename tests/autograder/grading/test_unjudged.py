@@ -121,7 +121,7 @@ def test_what_became_of_points_is_told_by_the_next_run_where_the_first_was_stopp
     with pytest.raises(KeyboardInterrupt):
         grade_class(worse, "90", root, root / "report", progress=stop)
     told = grade_class(worse, "90", root, root / "report").changed
-    assert [line.partition(" (")[0] for line in told] == ["ada 90.double: 3 -> 1", "bo 90.double: 1 -> 0"]
+    assert [line.partition(" (")[0] for line in told] == ["ada: 3 -> 1 points", "bo: 1 -> 0 points"]
     assert grade_class(worse, "90", root, root / "report").changed == []
 
 
